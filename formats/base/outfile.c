@@ -1,0 +1,161 @@
+/*
+ * Atomic output files: temporary name, checked writes, rename.
+ */
+#include "formats/base/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/base/memory.h"
+
+struct kvr_outfile {
+    char *path;
+    char *temporary;
+    FILE *stream; /* NULL once finished */
+};
+
+static enum kvr_status io_error(const char *path, const char *what, struct kvr_error *err)
+{
+    int cause = errno;
+    enum kvr_status status =
+        kvr_fail(err, KVR_IO, "\"%s\": %s: %s", path, what, strerror(cause));
+    if (cause == ENOSPC || cause == EDQUOT)
+        return kvr_hint(err, "free some space or write elsewhere with -o; nothing was kept");
+    if (cause == EACCES || cause == EROFS || cause == EPERM)
+        return kvr_hint(err, "choose a folder that you may write to with -o");
+    return status;
+}
+
+enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, struct kvr_error *err)
+{
+    struct kvr_outfile *file = kvr_alloc(1, sizeof *file, err);
+    if (file == NULL)
+        return KVR_NO_MEMORY;
+    size_t length = strlen(path);
+    file->path = kvr_copy_string(path, err);
+    file->temporary = kvr_alloc(length + 5, 1, err);
+    if (file->path == NULL || file->temporary == NULL) {
+        kvr_outfile_abandon(file);
+        return KVR_NO_MEMORY;
+    }
+    memcpy(file->temporary, path, length);
+    memcpy(file->temporary + length, ".tmp", 5);
+    file->stream = fopen(file->temporary, "wb");
+    if (file->stream == NULL) {
+        enum kvr_status status = io_error(path, "cannot be written", err);
+        free(file->temporary);
+        file->temporary = NULL; /* not ours to remove */
+        kvr_outfile_abandon(file);
+        return status;
+    }
+    *out = file;
+    return KVR_OK;
+}
+
+enum kvr_status kvr_outfile_write(struct kvr_outfile *file, const char *bytes, size_t length,
+                                  struct kvr_error *err)
+{
+    if (fwrite(bytes, 1, length, file->stream) != length)
+        return io_error(file->path, "cannot be written", err);
+    return KVR_OK;
+}
+
+enum kvr_status kvr_outfile_finish(struct kvr_outfile *file, struct kvr_error *err)
+{
+    if (file->stream == NULL)
+        return KVR_OK;
+    FILE *stream = file->stream;
+    file->stream = NULL;
+    int failed = fflush(stream) != 0 || fsync(fileno(stream)) != 0;
+    int cause = errno;
+    if (fclose(stream) != 0 && !failed) {
+        failed = 1;
+        cause = errno;
+    }
+    errno = cause;
+    /* A pipe or a device cannot be synchronised, and need not be. */
+    if (failed && cause != EINVAL && cause != EROFS)
+        return io_error(file->path, "cannot be written", err);
+    return KVR_OK;
+}
+
+enum kvr_status kvr_outfile_commit(struct kvr_outfile *file, struct kvr_error *err)
+{
+    enum kvr_status status = kvr_outfile_finish(file, err);
+    if (status == KVR_OK && rename(file->temporary, file->path) != 0)
+        status = io_error(file->path, "cannot be written", err);
+    if (status == KVR_OK) {
+        free(file->temporary);
+        file->temporary = NULL;
+    }
+    kvr_outfile_abandon(file);
+    return status;
+}
+
+void kvr_outfile_abandon(struct kvr_outfile *file)
+{
+    if (file == NULL)
+        return;
+    if (file->stream != NULL)
+        fclose(file->stream);
+    if (file->temporary != NULL)
+        unlink(file->temporary);
+    free(file->temporary);
+    free(file->path);
+    free(file);
+}
+
+static int make_one(const char *path)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0)
+        return 0;
+    if (errno == EEXIST && stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return 0;
+        errno = ENOTDIR;
+    }
+    return -1;
+}
+
+enum kvr_status kvr_make_folder(const char *path, struct kvr_error *err)
+{
+    char *partial = kvr_copy_string(path, err);
+    if (partial == NULL)
+        return KVR_NO_MEMORY;
+    enum kvr_status status = KVR_OK;
+    for (char *c = partial; status == KVR_OK && *c != '\0'; c++) {
+        if (*c != '/' || c == partial)
+            continue;
+        *c = '\0';
+        if (make_one(partial) != 0)
+            status = io_error(partial, "folder cannot be made", err);
+        *c = '/';
+    }
+    if (status == KVR_OK && make_one(path) != 0)
+        status = io_error(path, "folder cannot be made", err);
+    free(partial);
+    return status;
+}
+
+char *kvr_join_path(const char *folder, const char *name, struct kvr_error *err)
+{
+    size_t length = strlen(folder);
+    const char *slash = length > 0 && folder[length - 1] != '/' ? "/" : "";
+    size_t size = length + strlen(name) + 2;
+    char *path = kvr_alloc(size, 1, err);
+    if (path != NULL)
+        snprintf(path, size, "%s%s%s", folder, slash, name);
+    return path;
+}
+
+const char *kvr_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
