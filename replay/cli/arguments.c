@@ -171,8 +171,8 @@ enum kvr_status kvr_argument_unsigned(const char *option, const char *text, uint
                     range, text);
 }
 
-enum kvr_status kvr_argument_double(const char *option, const char *text, double least,
-                                    double most, double *value, struct kvr_error *err)
+enum kvr_status kvr_argument_double(const char *option, const char *text, double least, double most,
+                                    double *value, struct kvr_error *err)
 {
     double parsed;
     if (text == NULL)

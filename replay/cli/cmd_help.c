@@ -106,12 +106,13 @@ static void print_overview(FILE *stream)
     }
     for (size_t i = 0; kvr_commands[i] != NULL; i++)
         print_item(stream, kvr_commands[i]->name, NULL, kvr_commands[i]->summary, widest + 5);
-    fputs("\nOptions of a command may stand anywhere; lists are comma separated, without blanks.\n"
-          "\"kvreplay help <command>\" or \"kvreplay <command> --help\" shows a command's options,\n"
-          "\"kvreplay --version\" the version.\n\n"
-          "Exit status: 0 done; 1 an input is bad or a step failed; 2 the command line is\n"
-          "wrong; 3 a bound is violated.\n",
-          stream);
+    fputs(
+        "\nOptions of a command may stand anywhere; lists are comma separated, without blanks.\n"
+        "\"kvreplay help <command>\" or \"kvreplay <command> --help\" shows a command's options,\n"
+        "\"kvreplay --version\" the version.\n\n"
+        "Exit status: 0 done; 1 an input is bad or a step failed; 2 the command line is\n"
+        "wrong; 3 a bound is violated.\n",
+        stream);
 }
 
 void kvr_print_help(FILE *stream, const struct kvr_command *command)

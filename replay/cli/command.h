@@ -75,12 +75,13 @@ void kvr_arguments_free(struct kvr_arguments *arguments);
 const char *kvr_argument(const struct kvr_command *command, const struct kvr_arguments *arguments,
                          const char *name);
 
-/* Each fills *err with the option's name, its value and the legal range; text NULL leaves *value. */
+/* Each fills *err with the option's name, its value and the legal range; text NULL leaves *value.
+ */
 enum kvr_status kvr_argument_unsigned(const char *option, const char *text, uint64_t least,
                                       uint64_t most, uint64_t *value, struct kvr_error *err);
 /* least and most are inclusive. */
-enum kvr_status kvr_argument_double(const char *option, const char *text, double least,
-                                    double most, double *value, struct kvr_error *err);
+enum kvr_status kvr_argument_double(const char *option, const char *text, double least, double most,
+                                    double *value, struct kvr_error *err);
 
 /* Splits a comma-separated list; *items is one allocation to free. Empty items are refused. */
 enum kvr_status kvr_argument_list(const char *option, const char *text, char ***items,
