@@ -133,10 +133,10 @@ record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record
 
 asan ubsan tsan: ## builds and tests under a sanitizer
-	@$(MAKE) VARIANT=$@ check
+	@$(MAKE) --no-print-directory VARIANT=$@ check
 
 fuzz: ## opens FUZZ_RUNS damaged traces under the address sanitizer
-	@$(MAKE) VARIANT=asan run-fuzzers
+	@$(MAKE) --no-print-directory VARIANT=asan run-fuzzers
 
 .PHONY: run-fuzzers
 run-fuzzers: all $(FUZZERS)

@@ -13,7 +13,10 @@ run=''
 if [ "${VARIANT:-}" = tsan ] && setarch -R true 2>/dev/null; then
     run='setarch -R'
 fi
-export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
+# Tests ask for more memory than there is: that is an answer to test, not a crash.
+export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
+export TSAN_OPTIONS="allocator_may_return_null=1:${TSAN_OPTIONS:-}"
+export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 
 [ $# -gt 0 ] || set -- layering suites usage golden oracle
 failed=''
