@@ -25,7 +25,10 @@ static void *out_of_memory(struct kvr_error *err, size_t count, size_t size)
 
 void *kvr_alloc(size_t count, size_t size, struct kvr_error *err)
 {
-    void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+    size_t bytes;
+    if (!kvr_size_product(count, size, &bytes))
+        return out_of_memory(err, count, size);
+    void *memory = calloc(1, bytes > 0 ? bytes : 1);
     return memory != NULL ? memory : out_of_memory(err, count, size);
 }
 
