@@ -85,6 +85,21 @@ struct kvr_bounds kvr_bounds_of(const struct kvr_overlap *overlap)
     };
 }
 
+unsigned kvr_bounds_violations(const struct kvr_bounds *bounds, double uor)
+{
+    const double tolerance = 1e-9;
+    const double lower[] = {bounds->bonferroni_lower, bounds->sandwich_lower,
+                            bounds->cauchy_lower, bounds->decaen_lower,
+                            bounds->dawson_sankoff_lower};
+    const double upper[] = {bounds->sandwich_upper, bounds->hunter_upper};
+    unsigned violations = 0;
+    for (size_t i = 0; i < sizeof lower / sizeof *lower; i++)
+        violations += uor < lower[i] - tolerance;
+    for (size_t i = 0; i < sizeof upper / sizeof *upper; i++)
+        violations += uor > upper[i] + tolerance;
+    return violations;
+}
+
 double kvr_bounds_identity(double disagreement)
 {
     return 2 / (2 - disagreement);

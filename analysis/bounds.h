@@ -23,6 +23,9 @@ struct kvr_bounds {
 
 struct kvr_bounds kvr_bounds_of(const struct kvr_overlap *overlap);
 
+/* How many of the bounds `uor` lies outside of by more than 1e-9. */
+unsigned kvr_bounds_violations(const struct kvr_bounds *bounds, double uor);
+
 /* Prop. 1, for r = 2: UOR = 2 / (2 - D), with D = 1 - J. */
 double kvr_bounds_identity(double disagreement);
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analysis/result_tables.h"
-#include "analysis/rows_record.h"
 #include "formats/base/memory.h"
 #include "replay/bitmap.h"
 
@@ -28,11 +27,6 @@ struct layer_record {
     struct layer_entry *entries;
     size_t excluded_count;
     const struct kvr_score **excluded; /* [plan->score_count] at most */
-};
-
-struct layers_state {
-    struct kvr_outfile *file;
-    struct layer_record *layer; /* of the layer whose groups are passing; NULL before its first */
 };
 
 static void discard(void *state, void *opaque)
@@ -133,71 +127,70 @@ static void unite(struct layer_record *into, const struct layer_record *record)
             into->excluded[into->excluded_count++] = record->excluded[i];
 }
 
-static enum kvr_status write_layer(const struct layers_state *layers,
+static void add_row(struct kvr_text *text, const struct kvr_cell_key *key,
+                    const struct layer_record *layer, const struct layer_entry *entry,
+                    size_t budget)
+{
+    uint64_t both = kvr_bitmap_count(entry->units + budget * entry->words, entry->words);
+    kvr_csv_string(text, key->trace->name);
+    kvr_csv_string(text, key->sample->name);
+    kvr_csv_unsigned(text, key->layer->number);
+    kvr_csv_string(text, entry->score->label);
+    kvr_csv_string(text, entry->policy->policy->name);
+    kvr_csv_unsigned(text, entry->page_size);
+    kvr_csv_string(text, layer->plan->budgets[budget].label);
+    kvr_csv_unsigned(text, entry->quotas[budget]);
+    kvr_csv_unsigned(text, both);
+    kvr_csv_exact(text, (double)both / (double)entry->quotas[budget]);
+    kvr_csv_end(text);
+}
+
+static enum kvr_status write_layer(const struct kvr_rows_sink *sink,
                                    const struct kvr_cell_key *key, struct kvr_error *err)
 {
-    const struct layer_record *layer = layers->layer;
-    struct kvr_text rows = {0};
-    for (size_t i = 0; i < layer->count; i++) {
-        const struct layer_entry *entry = &layer->entries[i];
-        if (is_excluded(layer, entry->score))
-            continue;
-        for (size_t b = 0; b < layer->plan->budget_count; b++) {
-            uint64_t both = kvr_bitmap_count(entry->units + b * entry->words, entry->words);
-            kvr_csv_string(&rows, key->trace->name);
-            kvr_csv_string(&rows, key->sample->name);
-            kvr_csv_unsigned(&rows, key->layer->number);
-            kvr_csv_string(&rows, entry->score->label);
-            kvr_csv_string(&rows, entry->policy->policy->name);
-            kvr_csv_unsigned(&rows, entry->page_size);
-            kvr_csv_string(&rows, layer->plan->budgets[b].label);
-            kvr_csv_unsigned(&rows, entry->quotas[b]);
-            kvr_csv_unsigned(&rows, both);
-            kvr_csv_exact(&rows, (double)both / (double)entry->quotas[b]);
-            kvr_csv_end(&rows);
-        }
-    }
-    enum kvr_status status = kvr_text_check(&rows, err);
-    if (status == KVR_OK && rows.length > 0)
-        status = kvr_outfile_write(layers->file, rows.data, rows.length, err);
-    kvr_text_free(&rows);
+    const struct layer_record *layer = sink->carry;
+    struct kvr_text text = {0};
+    for (size_t i = 0; i < layer->count; i++)
+        for (size_t b = 0; b < layer->plan->budget_count; b++)
+            if (!is_excluded(layer, layer->entries[i].score))
+                add_row(&text, key, layer, &layer->entries[i], b);
+    enum kvr_status status = kvr_text_check(&text, err);
+    if (status == KVR_OK && text.length > 0)
+        status = kvr_outfile_write(sink->file, text.data, text.length, err);
+    kvr_text_free(&text);
     return status;
 }
 
+/* The sink carries the record of the layer whose groups are passing. */
 static enum kvr_status commit(void *state, const struct kvr_cell_key *key, void *record,
                               struct kvr_error *err)
 {
-    struct layers_state *layers = state;
+    struct kvr_rows_sink *sink = state;
     if (key->group == 0) {
-        discard(state, layers->layer);
-        layers->layer = record;
+        discard(sink, sink->carry);
+        sink->carry = record;
     } else {
-        unite(layers->layer, record);
-        discard(state, record);
+        unite(sink->carry, record);
+        discard(sink, record);
     }
-    return key->group + 1 == key->layer->kv_heads ? write_layer(layers, key, err) : KVR_OK;
+    return key->group + 1 == key->layer->kv_heads ? write_layer(sink, key, err) : KVR_OK;
 }
 
-enum kvr_status kvr_layers_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                 struct kvr_error *err)
+static void release(struct kvr_rows_sink *sink)
 {
-    struct layers_state *layers = kvr_alloc(1, sizeof *layers, err);
-    if (layers == NULL)
-        return KVR_NO_MEMORY;
-    layers->file = file;
-    *out = (struct kvr_observer){.state = layers,
-                                 .begin = begin,
-                                 .scored = scored_group,
-                                 .selected = selected,
-                                 .commit = commit,
-                                 .discard = discard};
-    return KVR_OK;
+    discard(sink, sink->carry);
 }
 
-void kvr_layers_table_release(struct kvr_observer *observer)
-{
-    struct layers_state *layers = observer->state;
-    if (layers != NULL)
-        discard(layers, layers->layer);
-    free(layers);
-}
+const struct kvr_result_table kvr_layers_table = {
+    .name = "layers.csv",
+    .header = "trace,sample,layer,scorer,policy,page_size,budget,quota,union,pur",
+    .observer =
+        {
+            .begin = begin,
+            .scored = scored_group,
+            .selected = selected,
+            .commit = commit,
+            .discard = discard,
+        },
+    .release = release,
+};

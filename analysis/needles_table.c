@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "analysis/result_tables.h"
-#include "analysis/rows_record.h"
 #include "replay/bitmap.h"
 
 /* What does not depend on the budget, per needle. */
@@ -41,7 +40,7 @@ static struct needle_facts facts_of(const struct kvr_cell *cell,
         .rank = kvr_selection_rank(selection, range),
         .future_weight = NAN,
     };
-    if (cell->future.row_count > 0 && cell->future.finite) {
+    if (!isnan(cell->future.mass_total)) {
         double weight = sum_span(cell->future.mass, range);
         if (fabs(weight) > 0)
             facts.future_weight = weight;
@@ -59,31 +58,38 @@ static double kept_future(const struct kvr_cell *cell, const uint64_t *tokens,
     return sum;
 }
 
-static void add_row(struct kvr_text *rows, const struct kvr_cell *cell,
-                    const struct kvr_selection *selection, size_t budget, size_t needle,
-                    const struct needle_facts *facts)
+static enum kvr_status add_row(struct kvr_rows *rows, const struct kvr_cell *cell,
+                               const struct kvr_selection *selection, size_t budget, size_t needle,
+                               const struct needle_facts *facts, struct kvr_error *err)
 {
     struct kvr_range range = cell->needles[needle];
     const uint64_t *tokens = selection->kept[budget].tokens;
     uint64_t kept = kvr_bitmap_count_span(tokens, range.start, range.end);
-    kvr_rows_start_kept(rows, cell, selection, budget);
-    kvr_csv_unsigned(rows, needle);
-    kvr_csv_unsigned(rows, cell->key.sample->needles[needle].start);
-    kvr_csv_unsigned(rows, cell->key.sample->needles[needle].end);
-    kvr_csv_figure(rows, (double)kept / (double)(range.end - range.start));
-    kvr_csv_figure(rows, facts->pooled_mass);
-    kvr_csv_unsigned(rows, facts->rank);
-    kvr_csv_figure(rows, isnan(facts->future_weight)
+    struct kvr_text *text = &rows->text;
+    kvr_rows_start_kept(text, cell, selection, budget);
+    kvr_csv_unsigned(text, needle);
+    kvr_csv_unsigned(text, cell->key.sample->needles[needle].start);
+    kvr_csv_unsigned(text, cell->key.sample->needles[needle].end);
+    kvr_csv_figure(text, (double)kept / (double)(range.end - range.start));
+    kvr_csv_figure(text, facts->pooled_mass);
+    kvr_csv_unsigned(text, facts->rank);
+    kvr_csv_figure(text, isnan(facts->future_weight)
                              ? NAN
                              : kept_future(cell, tokens, range) / facts->future_weight);
-    kvr_csv_figure(rows, facts->future_weight);
-    kvr_csv_end(rows);
+    kvr_csv_figure(text, facts->future_weight);
+    kvr_csv_end(text);
+    const struct kvr_needle_fact fact = {
+        .place = kvr_rows_place(cell, selection, budget),
+        .needle = needle,
+        .whole = kept == range.end - range.start,
+    };
+    return kvr_rows_add_fact(rows, &fact, err);
 }
 
-static enum kvr_status selected(void *state, void *record, const struct kvr_cell *cell,
+static enum kvr_status selected(void *sink, void *record, const struct kvr_cell *cell,
                                 const struct kvr_selection *selection, struct kvr_error *err)
 {
-    (void)state;
+    (void)sink;
     struct needle_facts *facts =
         kvr_room_take(cell->room, cell->needle_count, sizeof *facts, err);
     if (facts == NULL)
@@ -91,18 +97,25 @@ static enum kvr_status selected(void *state, void *record, const struct kvr_cell
     for (size_t n = 0; n < cell->needle_count; n++)
         if (kvr_cell_holds_needle(cell, n))
             facts[n] = facts_of(cell, selection, cell->needles[n]);
+    enum kvr_status status = KVR_OK;
     for (size_t b = 0; b < cell->plan->budget_count; b++)
-        for (size_t n = 0; n < cell->needle_count; n++)
+        for (size_t n = 0; status == KVR_OK && n < cell->needle_count; n++)
             if (kvr_cell_holds_needle(cell, n))
-                add_row(record, cell, selection, b, n, &facts[n]);
-    return KVR_OK;
+                status = add_row(record, cell, selection, b, n, &facts[n], err);
+    return status;
 }
 
-enum kvr_status kvr_needles_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                  struct kvr_error *err)
-{
-    (void)err;
-    *out = kvr_rows_observer(file);
-    out->selected = selected;
-    return KVR_OK;
-}
+const struct kvr_result_table kvr_needles_table = {
+    .name = "needles.csv",
+    .header = "trace,sample,layer,group,scorer,policy,page_size,budget,needle,start,end,"
+              "kept_fraction,pooled_mass,rank,needle_future,needle_future_weight",
+    .fact_size = sizeof(struct kvr_needle_fact),
+    .add_fact = kvr_summary_add_needle,
+    .observer =
+        {
+            .begin = kvr_rows_begin,
+            .selected = selected,
+            .commit = kvr_rows_commit,
+            .discard = kvr_rows_discard,
+        },
+};

@@ -7,23 +7,22 @@
 
 #include "analysis/premises.h"
 #include "analysis/result_tables.h"
-#include "analysis/rows_record.h"
 
-static void add_row(struct kvr_text *rows, const struct kvr_cell *cell,
+static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
                     const struct kvr_scored *scored, size_t needle,
                     const struct kvr_premises *premises)
 {
-    kvr_rows_start(rows, cell, scored->score);
-    kvr_csv_unsigned(rows, needle);
-    kvr_csv_unsigned(rows, (uint64_t)cell->key.group * cell->key.ratio + premises->owner);
-    kvr_csv_unsigned(rows, cell->candidates.first + premises->peak);
-    kvr_csv_exact(rows, premises->owner_mass);
-    kvr_csv_figure(rows, premises->owner_entropy);
-    kvr_csv_figure(rows, premises->largest_slack);
-    kvr_csv_exact(rows, premises->pooled_mass);
-    kvr_csv_exact(rows, premises->bound);
-    kvr_csv_unsigned(rows, premises->holds);
-    kvr_csv_end(rows);
+    kvr_rows_start(text, cell, scored->score);
+    kvr_csv_unsigned(text, needle);
+    kvr_csv_unsigned(text, (uint64_t)cell->key.group * cell->key.ratio + premises->owner);
+    kvr_csv_unsigned(text, cell->candidates.first + premises->peak);
+    kvr_csv_exact(text, premises->owner_mass);
+    kvr_csv_figure(text, premises->owner_entropy);
+    kvr_csv_figure(text, premises->largest_slack);
+    kvr_csv_exact(text, premises->pooled_mass);
+    kvr_csv_exact(text, premises->bound);
+    kvr_csv_unsigned(text, premises->holds);
+    kvr_csv_end(text);
 }
 
 static bool has_negative(const float *values, size_t count)
@@ -34,30 +33,40 @@ static bool has_negative(const float *values, size_t count)
     return found;
 }
 
-static enum kvr_status scored_group(void *state, void *record, const struct kvr_cell *cell,
+static enum kvr_status scored_group(void *sink, void *record, const struct kvr_cell *cell,
                                     const struct kvr_scored *scored, struct kvr_error *err)
 {
-    (void)state;
-    if (scored->not_finite > 0 || scored->heads != cell->key.ratio ||
+    (void)sink;
+    struct kvr_rows *rows = record;
+    if (scored->not_finite > 0 || scored->heads != cell->key.ratio || cell->needle_count == 0 ||
         has_negative(scored->vectors, scored->heads * cell->candidates.count))
         return KVR_OK;
     double *slacks = kvr_room_take(cell->room, scored->heads, sizeof *slacks, err);
     if (slacks == NULL)
         return KVR_NO_MEMORY;
-    for (size_t n = 0; n < cell->needle_count; n++)
+    enum kvr_status status = KVR_OK;
+    for (size_t n = 0; status == KVR_OK && n < cell->needle_count; n++)
         if (kvr_cell_holds_needle(cell, n)) {
             struct kvr_premises premises =
                 kvr_premises_of(cell, scored, cell->needles[n], slacks);
-            add_row(record, cell, scored, n, &premises);
+            add_row(&rows->text, cell, scored, n, &premises);
+            const struct kvr_premise_fact fact = {.holds = premises.holds};
+            status = kvr_rows_add_fact(rows, &fact, err);
         }
-    return KVR_OK;
+    return status;
 }
 
-enum kvr_status kvr_premises_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                   struct kvr_error *err)
-{
-    (void)err;
-    *out = kvr_rows_observer(file);
-    out->scored = scored_group;
-    return KVR_OK;
-}
+const struct kvr_result_table kvr_premises_table = {
+    .name = "premises.csv",
+    .header = "trace,sample,layer,group,scorer,needle,owner,peak,owner_mass,owner_entropy,"
+              "largest_slack,pooled_mass,bound,holds",
+    .fact_size = sizeof(struct kvr_premise_fact),
+    .add_fact = kvr_summary_add_premise,
+    .observer =
+        {
+            .begin = kvr_rows_begin,
+            .scored = scored_group,
+            .commit = kvr_rows_commit,
+            .discard = kvr_rows_discard,
+        },
+};

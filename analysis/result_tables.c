@@ -1,34 +1,37 @@
 /*
- * The list of result tables and their columns.
+ * The list of result tables, and starting them all.
  */
 #include "analysis/result_tables.h"
 
-#include <stddef.h>
-
-const struct kvr_result_table kvr_result_tables[] = {
-    {"measures.csv",
-     "trace,sample,layer,group,scorer,policy,page_size,budget,context,ratio,quota,selected,uor,"
-     "kept_tokens,retained_mass,future_mass,future_weight,future_peak,peak_weight,output_error",
-     kvr_measures_table, NULL},
-    {"bounds.csv",
-     "trace,sample,layer,group,scorer,page_size,budget,ratio,quota,uor,j_mean,j_max,"
-     "bonferroni_lower,sandwich_lower,sandwich_upper,cauchy_lower,decaen_lower,"
-     "dawson_sankoff_lower,hunter_upper",
-     kvr_bounds_table, NULL},
-    {"heads.csv",
-     "trace,sample,layer,group,head,scorer,sink_mass,h2_raw,h2_isolated,weight_raw,"
-     "weight_isolated,max_prob,needle_mass,class",
-     kvr_heads_table, NULL},
-    {"needles.csv",
-     "trace,sample,layer,group,scorer,policy,page_size,budget,needle,start,end,kept_fraction,"
-     "pooled_mass,rank,needle_future,needle_future_weight",
-     kvr_needles_table, NULL},
-    {"premises.csv",
-     "trace,sample,layer,group,scorer,needle,owner,peak,owner_mass,owner_entropy,largest_slack,"
-     "pooled_mass,bound,holds",
-     kvr_premises_table, NULL},
-    {"layers.csv", "trace,sample,layer,scorer,policy,page_size,budget,quota,union,pur",
-     kvr_layers_table, kvr_layers_table_release},
-    {"excluded.csv", "trace,sample,layer,group,scorer,heads", kvr_excluded_table, NULL},
-    {NULL, NULL, NULL, NULL},
+static const struct kvr_result_table *const all_tables[KVR_RESULT_TABLES] = {
+    &kvr_measures_table, &kvr_bounds_table, &kvr_heads_table,    &kvr_needles_table,
+    &kvr_premises_table, &kvr_layers_table, &kvr_excluded_table,
 };
+
+enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
+                                 struct kvr_summary *summary, struct kvr_error *err)
+{
+    *results = (struct kvr_results){0};
+    for (size_t i = 0; i < KVR_RESULT_TABLES; i++) {
+        const struct kvr_result_table *table = all_tables[i];
+        struct kvr_rows_sink *sink = &results->sinks[i];
+        sink->fact_size = table->fact_size;
+        sink->add = table->add_fact;
+        sink->target = summary;
+        enum kvr_status status =
+            kvr_tables_add(tables, table->name, table->header, &sink->file, err);
+        if (status != KVR_OK)
+            return status;
+        results->observers[i] = table->observer;
+        results->observers[i].state = sink;
+    }
+    return KVR_OK;
+}
+
+void kvr_results_free(struct kvr_results *results)
+{
+    for (size_t i = 0; i < KVR_RESULT_TABLES; i++)
+        if (all_tables[i]->release != NULL)
+            all_tables[i]->release(&results->sinks[i]);
+    *results = (struct kvr_results){0};
+}

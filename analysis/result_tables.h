@@ -1,38 +1,45 @@
 /*
- * The tables of a replay (INTERFACES, "Tables"): one observer each, one file each.
+ * The tables of a replay (INTERFACES, "Tables"): what each is called, its columns, what fills it.
  */
 #ifndef KVR_RESULT_TABLES_H
 #define KVR_RESULT_TABLES_H
 
-#include "formats/base/outfile.h"
+#include "analysis/rows_record.h"
+#include "analysis/summary.h"
+#include "formats/table.h"
 #include "replay/observer.h"
 
-/* A table: its file, its header line, and the observer that fills it. */
+/* A table is data: a file and an observer whose state is its struct kvr_rows_sink. */
 struct kvr_result_table {
     const char *name;   /* "measures.csv" */
     const char *header; /* comma-separated columns */
-    enum kvr_status (*observer)(struct kvr_outfile *file, struct kvr_observer *out,
+    size_t fact_size;   /* of what it adds to the summary, 0: nothing */
+    enum kvr_status (*add_fact)(void *summary, const struct kvr_cell_key *key, const void *fact,
                                 struct kvr_error *err);
-    void (*release)(struct kvr_observer *observer); /* NULL: nothing to release */
+    struct kvr_observer observer;                /* without its state */
+    void (*release)(struct kvr_rows_sink *sink); /* of what the sink carries; NULL: nothing */
 };
 
-/* Every table of a replay; ends with a NULL name. */
-extern const struct kvr_result_table kvr_result_tables[];
+extern const struct kvr_result_table kvr_measures_table;
+extern const struct kvr_result_table kvr_bounds_table;
+extern const struct kvr_result_table kvr_heads_table;
+extern const struct kvr_result_table kvr_needles_table;
+extern const struct kvr_result_table kvr_premises_table;
+extern const struct kvr_result_table kvr_layers_table;
+extern const struct kvr_result_table kvr_excluded_table;
 
-enum kvr_status kvr_measures_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                   struct kvr_error *err);
-enum kvr_status kvr_bounds_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                 struct kvr_error *err);
-enum kvr_status kvr_heads_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                struct kvr_error *err);
-enum kvr_status kvr_needles_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                  struct kvr_error *err);
-enum kvr_status kvr_premises_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                   struct kvr_error *err);
-enum kvr_status kvr_layers_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                 struct kvr_error *err);
-void kvr_layers_table_release(struct kvr_observer *observer);
-enum kvr_status kvr_excluded_table(struct kvr_outfile *file, struct kvr_observer *out,
-                                   struct kvr_error *err);
+enum { KVR_RESULT_TABLES = 7 };
+
+/* The tables of one replay while it runs. */
+struct kvr_results {
+    struct kvr_rows_sink sinks[KVR_RESULT_TABLES];
+    struct kvr_observer observers[KVR_RESULT_TABLES];
+};
+
+/* Starts every table in `tables`; facts go to `summary`. Release with kvr_results_free before the
+   summary is freed. The files belong to `tables`. */
+enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
+                                 struct kvr_summary *summary, struct kvr_error *err);
+void kvr_results_free(struct kvr_results *results);
 
 #endif

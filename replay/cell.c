@@ -94,6 +94,22 @@ static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *score
     kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
 }
 
+static void total_future(struct kvr_future *future, size_t count)
+{
+    double mass = 0, peak = 0;
+    future->mass_total = future->peak_total = NAN;
+    if (future->row_count == 0 || !future->finite)
+        return;
+    for (size_t t = 0; t < count; t++) {
+        mass += future->mass[t];
+        peak += future->peak[t];
+    }
+    if (fabs(mass) > 0) {
+        future->mass_total = mass;
+        future->peak_total = peak;
+    }
+}
+
 static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,
                                          const struct kvr_scored *scored, struct kvr_error *err)
 {
@@ -117,6 +133,8 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, struct kvr_trace *tra
         status = take_vectors(cell, err);
     if (status == KVR_OK)
         status = kvr_rows_load(cell, err);
+    if (status == KVR_OK)
+        total_future(&cell->future, cell->candidates.count);
     for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++) {
         struct kvr_scored *scored = &cell->scored[i];
         finish_vectors(cell, scored);

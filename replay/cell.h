@@ -37,6 +37,9 @@ struct kvr_future {
     bool finite;      /* every decode row is finite at every candidate */
     double *mass;     /* [T] sum of a */
     double *peak;     /* [T] sum of a^2 */
+    /* Sums of both over the candidates; NaN without decode rows, where one is not finite, or where
+       the sum is 0: then no future measure applies. */
+    double mass_total, peak_total;
 };
 
 /* Which cell: enough to name its rows in a table. */
