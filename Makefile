@@ -84,7 +84,7 @@ link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 .PHONY: all demo check record asan ubsan tsan bench fuzz lint packages install help clean FORCE
 .DELETE_ON_ERROR:
 
-all: $(COMMAND) $(if $(filter release,$(VARIANT)),build/kvreplay) ## builds build/kvreplay
+all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
 
 build/kvreplay: build/release/kvreplay
 	@ln -sf release/kvreplay $@

@@ -498,16 +498,17 @@ START_TEST(test_uniform_and_below)
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq_tol(counts[i], DRAWS / 6.0, 5 * sqrt(DRAWS / 6.0));
 
-    /* A bound just above half of the range: without rejection, small values come twice as often. */
-    uint64_t bound = (UINT64_C(1) << 63) + 1;
+    /* A bound of 3/4 of the range: without rejection its lowest third would come half of the time.
+     */
+    uint64_t third = UINT64_C(1) << 62;
     int low = 0;
     for (int i = 0; i < DRAWS; i++) {
-        uint64_t value = kvr_random_below(&random, bound);
-        outside += value >= bound;
-        low += value < bound / 2;
+        uint64_t value = kvr_random_below(&random, 3 * third);
+        outside += value >= 3 * third;
+        low += value < third;
     }
     ck_assert_uint_eq(outside, 0);
-    ck_assert_double_eq_tol(low, DRAWS / 2.0, 5 * sqrt(DRAWS / 4.0));
+    ck_assert_double_eq_tol(low, DRAWS / 3.0, 5 * sqrt(DRAWS * 2 / 9.0));
     ck_assert_uint_eq(kvr_random_below(&random, 1), 0);
     ck_assert_uint_lt(kvr_random_below(&random, UINT64_MAX), UINT64_MAX);
 }

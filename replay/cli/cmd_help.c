@@ -95,10 +95,12 @@ static void print_paragraphs(FILE *stream, const char *text)
 
 static void print_overview(FILE *stream)
 {
-    fputs("kvreplay " KVREPLAY_VERSION " - offline replay of recorded attention: what KV-cache\n"
-          "eviction under grouped-query attention would have kept, and what that means\n\n"
-          "Usage: kvreplay <command> [options] …\n\nCommands:\n",
-          stream);
+    print_paragraphs(stream,
+                     "kvreplay " KVREPLAY_VERSION " - offline replay of recorded attention: what "
+                     "KV-cache eviction under grouped-query attention would have kept, and what "
+                     "that means\n\n"
+                     "Usage: kvreplay <command> [options] …\n\n"
+                     "Commands:");
     size_t widest = 0;
     for (size_t i = 0; kvr_commands[i] != NULL; i++) {
         size_t width = strlen(kvr_commands[i]->name);
@@ -106,13 +108,13 @@ static void print_overview(FILE *stream)
     }
     for (size_t i = 0; kvr_commands[i] != NULL; i++)
         print_item(stream, kvr_commands[i]->name, NULL, kvr_commands[i]->summary, widest + 5);
-    fputs(
-        "\nOptions of a command may stand anywhere; lists are comma separated, without blanks.\n"
-        "\"kvreplay help <command>\" or \"kvreplay <command> --help\" shows a command's options,\n"
-        "\"kvreplay --version\" the version.\n\n"
-        "Exit status: 0 done; 1 an input is bad or a step failed; 2 the command line is\n"
-        "wrong; 3 a bound is violated.\n",
-        stream);
+    fputc('\n', stream);
+    print_paragraphs(stream,
+                     "Options of a command may stand anywhere; lists are comma separated, without "
+                     "blanks. \"kvreplay help <command>\" or \"kvreplay <command> --help\" shows a "
+                     "command's options, \"kvreplay --version\" the version.\n\n"
+                     "Exit status: 0 done; 1 an input is bad or a step failed; 2 the command line "
+                     "is wrong; 3 a bound is violated.");
 }
 
 void kvr_print_help(FILE *stream, const struct kvr_command *command)
