@@ -9,8 +9,10 @@
 #include "replay/cli/nearest.h"
 
 extern const struct kvr_command kvr_command_help;
+extern const struct kvr_command kvr_command_replay;
 
 const struct kvr_command *const kvr_commands[] = {
+    &kvr_command_replay,
     &kvr_command_help,
     NULL,
 };
