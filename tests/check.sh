@@ -5,7 +5,7 @@ set -u
 here=$(dirname "$0")
 root=$(cd "$here/.." && pwd)
 build=$(cd "${BUILD:-build/release}" && pwd) || exit 1
-export KVREPLAY="$build/kvreplay" TRACES="$root/traces" BUILD="$build"
+export KVREPLAY="$build/kvreplay" TRACES="${TRACES:-$root/traces}" BUILD="$build"
 cd "$root" || exit 1
 
 # On kernels with many random bits in addresses the thread sanitizer cannot place its shadow.
