@@ -27,7 +27,31 @@ void *room(long count, size_t size)
     return memory;
 }
 
-/* -- the command line -------------------------------------------------------------------------------- */
+/* What keep() was given. */
+static struct kept {
+    struct kept *next;
+    void *memory;
+} *all_kept;
+
+void *keep(void *memory)
+{
+    struct kept *one = room(1, sizeof *one);
+    *one = (struct kept){all_kept, memory};
+    all_kept = one;
+    return memory;
+}
+
+static void free_kept(void)
+{
+    while (all_kept) {
+        struct kept *one = all_kept;
+        all_kept = one->next;
+        free(one->memory);
+        free(one);
+    }
+}
+
+/* -- the command line -- */
 
 struct command {
     struct options options;
@@ -42,8 +66,8 @@ struct command {
 
 static char **list_of(const char *text, long *count)
 {
-    char **items = room((long)strlen(text) + 1, sizeof *items);
-    char *rest = strdup(text);
+    char **items = keep(room((long)strlen(text) + 1, sizeof *items));
+    char *rest = keep(strdup(text));
     *count = 0;
     while (rest)
         items[(*count)++] = strsep(&rest, ",");
@@ -53,10 +77,9 @@ static char **list_of(const char *text, long *count)
 static long *whole_list_of(const char *text, long *count)
 {
     char **items = list_of(text, count);
-    long *numbers = room(*count, sizeof *numbers);
+    long *numbers = keep(room(*count, sizeof *numbers));
     for (long i = 0; i < *count; i++)
         numbers[i] = whole_of(items[i]);
-    free(items);
     return numbers;
 }
 
@@ -134,7 +157,7 @@ static void parse(struct command *c, int argc, char **argv)
     set_option(c, "--policy", "independent,mean,max,page-entrokv");
     set_option(c, "--budget", "0.02,0.05,0.1,0.2,0.4");
     set_option(c, "--page-size", "1,16");
-    c->traces = room(argc, sizeof *c->traces);
+    c->traces = keep(room(argc, sizeof *c->traces));
     for (int i = 1; i < argc; i++) {
         char *equals = strchr(argv[i], '=');
         if (argv[i][0] != '-') {
@@ -157,11 +180,11 @@ static void parse(struct command *c, int argc, char **argv)
     }
 }
 
-/* -- scorers and rows ------------------------------------------------------------------------------------ */
+/* -- scorers and rows -- */
 
 static char *joined(const char *before, const char *name, const char *after)
 {
-    char *text = room((long)(strlen(before) + strlen(name) + strlen(after)) + 1, 1);
+    char *text = keep(room((long)(strlen(before) + strlen(name) + strlen(after)) + 1, 1));
     sprintf(text, "%s%s%s", before, name, after);
     return text;
 }
@@ -171,10 +194,10 @@ static void choose_scorers(struct command *c, char **columns, long column_count)
 {
     if (c->scorers)
         return;
-    c->scorers = room(3 + column_count, sizeof *c->scorers);
-    c->scorers[c->scorer_count++] = strdup("last");
-    c->scorers[c->scorer_count++] = strdup("window");
-    c->scorers[c->scorer_count++] = strdup("accumulated");
+    c->scorers = keep(room(3 + column_count, sizeof *c->scorers));
+    c->scorers[c->scorer_count++] = joined("last", "", "");
+    c->scorers[c->scorer_count++] = joined("window", "", "");
+    c->scorers[c->scorer_count++] = joined("accumulated", "", "");
     for (long i = 0; i < column_count; i++)
         c->scorers[c->scorer_count++] = joined("column:", columns[i], "");
 }
@@ -228,7 +251,7 @@ int main(int argc, char **argv)
     }
     choose_scorers(&c, columns, column_count);
     choose_learned(&c, columns, column_count);
-    struct score *scorers = room(c.scorer_count, sizeof *scorers);
+    struct score *scorers = keep(room(c.scorer_count, sizeof *scorers));
     for (long i = 0; i < c.scorer_count; i++)
         scorers[i] = score_of(c.scorers[i]);
     long row_count;
@@ -239,5 +262,9 @@ int main(int argc, char **argv)
     struct tables *tables = tables_open(c.folder, gated);
     replay(&c, scorers, rows, row_count, tables);
     tables_close(tables);
+    for (long i = 0; i < column_count; i++)
+        free(columns[i]);
+    free(columns);
+    free_kept();
     return 0;
 }

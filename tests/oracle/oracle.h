@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* -- helpers (oracle.c, oracle_number.c) ------------------------------------------------------ */
+/* -- helpers (oracle.c, oracle_number.c) -- */
 
 __extension__ typedef __int128 wide;
 
@@ -20,6 +20,8 @@ _Noreturn void die(int status, const char *format, ...) __attribute__((format(pr
 
 /* Zeroed room for count things, or the end of the program. */
 void *room(long count, size_t size);
+/* Words of the command line live as long as the program: freed at its end. Returns memory. */
+void *keep(void *memory);
 
 /* A decimal number as an exact fraction. */
 struct decimal {
@@ -36,7 +38,7 @@ long uniform_quota(struct decimal budget, long tokens, long page_size);
    until they sum to total. */
 void largest_remainder(long count, const wide *values, wide denominator, long total, long *whole);
 
-/* -- the trace (oracle_trace.c) ---------------------------------------------------------------- */
+/* -- the trace (oracle_trace.c) -- */
 
 struct span {
     long start, end;
@@ -84,7 +86,7 @@ void sample_free(struct sample *sample);
 /* Reads a uint16's bits as bfloat16. */
 double bfloat16_value(unsigned bits);
 
-/* -- options and rows (oracle_row.c) ------------------------------------------------------------- */
+/* -- options and rows (oracle_row.c) -- */
 
 enum page_reduce { PAGE_MAX, PAGE_MEAN, PAGE_SUM };
 enum nan_mode { NAN_EXCLUDE, NAN_ZERO, NAN_FAIL };
@@ -139,7 +141,7 @@ struct score score_of(const char *text);
 struct row *rows_of(char **policies, long policy_count, const struct score *scorers,
                     long scorer_count, long *count);
 
-/* -- candidates, scores, vectors (oracle_score.c) ----------------------------------------------- */
+/* -- candidates, scores, vectors (oracle_score.c) -- */
 
 struct candidates {
     long first, count, sinks;
@@ -173,7 +175,7 @@ void reduce_vectors(const struct options *o, const struct candidates *c, enum re
 /* Over the first `range` values; the others stay. */
 void smooth_vector(enum smooth how, long width, long range, long tokens, float *vector);
 
-/* -- pages, orders, sets (oracle_select.c) -------------------------------------------------------- */
+/* -- pages, orders, sets (oracle_select.c) -- */
 
 struct cut { /* the candidates cut at absolute multiples of the page size; 1 makes pages of tokens */
     long first, tokens, page_size, pages;
@@ -190,7 +192,7 @@ void select_order(const float *scores, long count, const long *protected, long p
 /* Flags the first `quota` pages of each of the orders [count][pages]; returns how many are set. */
 long union_of(const long *orders, long count, long pages, long quota, bool *kept);
 
-/* -- what a row keeps (oracle_plan.c, oracle_allocate.c) -------------------------------------------- */
+/* -- what a row keeps (oracle_plan.c, oracle_allocate.c) -- */
 
 struct decision {
     long quota;    /* as shown */
@@ -248,7 +250,7 @@ void allocate_pyramid(long layers, long quota, long recent, long items, struct d
                       long *quotas);
 struct gate gate_of(const struct options *o, const struct sample *sample, const struct plan *plan);
 
-/* -- measures (oracle_measure.c) --------------------------------------------------------------------- */
+/* -- measures (oracle_measure.c) -- */
 
 struct bounds {
     bool pairs;
@@ -286,7 +288,7 @@ struct premise premise_of(const struct options *o, const struct candidates *c, c
                           long count, struct span needle);
 bool holds_needle(const struct candidates *c, struct span needle);
 
-/* -- tables (oracle_tables.c), self-check (oracle_check.c) ---------------------------------------------- */
+/* -- tables (oracle_tables.c), self-check (oracle_check.c) -- */
 
 struct tables;
 struct tables *tables_open(const char *folder, bool gated);

@@ -8,7 +8,7 @@
 
 #include "oracle.h"
 
-/* -- pyramid ----------------------------------------------------------------------------------------- */
+/* -- pyramid -- */
 
 void allocate_pyramid(long layers, long quota, long recent, long items, struct decimal beta,
                       long *quotas)
@@ -35,7 +35,7 @@ void allocate_pyramid(long layers, long quota, long recent, long items, struct d
     free(values);
 }
 
-/* -- by score over groups ------------------------------------------------------------------------------ */
+/* -- by score over groups -- */
 
 struct bid {
     float score;
@@ -90,7 +90,7 @@ void allocate_by_score(struct share *shares, long count, long quota, struct deci
     free(bids);
 }
 
-/* -- the gate ---------------------------------------------------------------------------------------------- */
+/* -- the gate -- */
 
 enum { GATE_TOP = 32 };
 

@@ -83,7 +83,8 @@ static void check_entropy(void)
     check_near("min-entropy", renyi(skew, 2, INFINITY), -log(0.75), 1e-12);
     struct options o = {.alpha = 2};
     struct candidates c = {.count = 6, .sinks = 2};
-    const float sink[6] = {0.5f, 0.5f}, spread[6] = {0.5f, 0.25f, 0.0625f, 0.0625f, 0.0625f, 0.0625f};
+    const float sink[6] = {0.5f, 0.5f};
+    const float spread[6] = {0.5f, 0.25f, 0.0625f, 0.0625f, 0.0625f, 0.0625f};
     check_near("a pure sink", entropy_isolated(&o, &c, sink), 27.631021115928547, 1e-12);
     check_near("isolated", entropy_isolated(&o, &c, spread), log(4), 1e-12);
     c.sinks = 6;

@@ -8,7 +8,7 @@
 
 #include "oracle.h"
 
-/* -- bounds ------------------------------------------------------------------------------------------- */
+/* -- bounds -- */
 
 long spanning_tree(const long *weights, long r)
 {
@@ -139,7 +139,7 @@ struct bounds bounds_of(const bool *sets, long r, long items, long k)
     return b;
 }
 
-/* -- mass --------------------------------------------------------------------------------------------- */
+/* -- mass -- */
 
 double retained_mass(const float *vectors, long count, long tokens, const bool *kept)
 {
@@ -236,7 +236,7 @@ double output_error(const struct sample *sample, const struct layer *layer,
     return sum / (double)(ratio * (sample->queries - from));
 }
 
-/* -- needles --------------------------------------------------------------------------------------------- */
+/* -- needles -- */
 
 bool holds_needle(const struct candidates *c, struct span needle)
 {

@@ -7,7 +7,7 @@
 
 #include "oracle.h"
 
-/* -- reduce and smooth ---------------------------------------------------------------------------------- */
+/* -- reduce and smooth -- */
 
 static void reduce_group(const struct options *o, const struct row *row, struct layer_plan *layer,
                          long g)
@@ -73,7 +73,7 @@ static void prepare_layer(const struct options *o, const struct sample *sample, 
     }
 }
 
-/* -- one cell: a page size and a budget ---------------------------------------------------------------- */
+/* -- one cell: a page size and a budget -- */
 
 /* What a cell works with in one group. */
 struct cell_group {
@@ -276,7 +276,7 @@ static void plan_cell(const struct options *o, const struct sample *sample, stru
     close_cell(cells, count);
 }
 
-/* -- the whole row ------------------------------------------------------------------------------------------ */
+/* -- the whole row -- */
 
 struct plan plan_row(const struct options *o, const struct sample *sample, const struct row *row)
 {

@@ -131,7 +131,7 @@ static void parse_allocate(struct row *row, char *text)
          part = strtok_r(NULL, " +", &rest)) {
         if (starts(part, "gate:")) {
             row->gated = true;
-            row->gate_text = strdup(parameter(part));
+            row->gate_text = keep(strdup(parameter(part)));
             continue;
         }
         if (strcmp(part, "uniform") == 0)
@@ -162,7 +162,7 @@ static struct row row_of_stages(const char *policy, const char *stages, const st
     if (rest || !stage[1])
         die(2, "%s: expected score/reduce/smooth/protect/allocate", stages);
     struct row row = {.policy = policy};
-    row.score = asked ? *asked : score_of(strdup(stage[0]));
+    row.score = asked ? *asked : score_of(keep(strdup(stage[0])));
     parse_reduce(&row, stage[1]);
     parse_smooth(&row, stage[2]);
     parse_protect(&row, stage[3]);
@@ -178,11 +178,11 @@ static const char *stages_of(const char *word, const char **policy)
     *policy = word;
     const char *equals = strchr(word, '=');
     if (equals) {
-        *policy = strndup(word, (size_t)(equals - word));
+        *policy = keep(strndup(word, (size_t)(equals - word)));
         return equals + 1;
     }
     if (starts(word, "learned:")) {
-        char *stages = room((long)strlen(word) + 64, 1);
+        char *stages = keep(room((long)strlen(word) + 64, 1));
         sprintf(stages, "column:%s/mean/none/none/model:0", parameter(word));
         return stages;
     }
@@ -195,7 +195,7 @@ static const char *stages_of(const char *word, const char **policy)
 struct row *rows_of(char **policies, long policy_count, const struct score *scorers,
                     long scorer_count, long *count)
 {
-    struct row *rows = room((scorer_count + 1) * policy_count, sizeof *rows);
+    struct row *rows = keep(room((scorer_count + 1) * policy_count, sizeof *rows));
     *count = 0;
     for (long s = 0; s < scorer_count; s++)
         for (long p = 0; p < policy_count; p++) {

@@ -27,7 +27,7 @@ struct candidates candidates_of(const struct options *o, const struct sample *sa
     return c;
 }
 
-/* -- one vector per head ----------------------------------------------------------------------------- */
+/* -- one vector per head -- */
 
 /* The mean of the recorded rows from … to - 1 of a head, at the candidates. */
 static void mean_of_rows(const struct sample *sample, const struct layer *layer,
@@ -245,7 +245,7 @@ bool score_has_mass(const struct score *score)
            score->kind != SCORE_KEY_DIFF && score->kind != SCORE_COLUMN;
 }
 
-/* -- entropy ------------------------------------------------------------------------------------------- */
+/* -- entropy -- */
 
 static double guarded_log(double x)
 {
@@ -320,7 +320,7 @@ void softmax_weights(const double *entropies, long count, double tau, double *we
         weights[h] /= sum;
 }
 
-/* -- reduce, smooth -------------------------------------------------------------------------------------- */
+/* -- reduce, smooth -- */
 
 void reduce_vectors(const struct options *o, const struct candidates *c, enum reduce how,
                     const float *vectors, long count, float *out)

@@ -46,7 +46,7 @@ struct tables {
     FILE *files[TABLES]; /* gate and agreement: NULL without a gated row */
 };
 
-/* -- cells ---------------------------------------------------------------------------------------------- */
+/* -- cells -- */
 
 static void write_text(FILE *file, const char *text)
 {
@@ -112,7 +112,7 @@ void tables_close(struct tables *tables)
     free(tables);
 }
 
-/* -- rows of a policy: measures, needles, layers --------------------------------------------------------- */
+/* -- rows of a policy: measures, needles, layers -- */
 
 /* One (layer, row, page size, budget) and where it stands. */
 struct place {
@@ -214,7 +214,7 @@ static void write_layer(FILE *file, const struct place *at)
          is_uniform(at->row) ? (double)together / (double)quota : NAN);
 }
 
-/* -- rows of a scorer: bounds, heads, premises, excluded -------------------------------------------------- */
+/* -- rows of a scorer: bounds, heads, premises, excluded -- */
 
 /* A layer's vectors of one asked scorer. */
 struct scored {
@@ -352,7 +352,7 @@ static void write_scorer(struct tables *tables, const struct scored *s, long g)
     write_premises(tables->files[PREMISES], s, g);
 }
 
-/* -- a sample ------------------------------------------------------------------------------------------------ */
+/* -- a sample -- */
 
 static void write_gate(struct tables *tables, const struct sample *sample, const struct plan *plan)
 {

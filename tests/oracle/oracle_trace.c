@@ -21,7 +21,7 @@ struct trace {
 
 enum { NAME_ROOM = 1024 };
 
-/* -- small things of HDF5 ------------------------------------------------------------------------ */
+/* -- small things of HDF5 -- */
 
 static bool has_link(hid_t place, const char *name)
 {
@@ -91,7 +91,7 @@ static void free_names(char **names, long count)
     free(names);
 }
 
-/* -- datasets --------------------------------------------------------------------------------------- */
+/* -- datasets -- */
 
 static void shape_of(hid_t dataset, int rank, hsize_t *shape, const char *name)
 {
@@ -150,7 +150,7 @@ static long *read_wholes(hid_t group, const char *name, int rank, hsize_t *shape
     return values;
 }
 
-/* -- layers ------------------------------------------------------------------------------------------ */
+/* -- layers -- */
 
 static void expect(const char *name, hsize_t found, long expected)
 {
@@ -248,7 +248,7 @@ static void read_layers(hid_t group, struct sample *sample, long listed, const l
     H5Gclose(layers);
 }
 
-/* -- samples ------------------------------------------------------------------------------------------- */
+/* -- samples -- */
 
 static void read_rows_and_needles(hid_t group, struct sample *sample)
 {
@@ -311,7 +311,7 @@ void sample_free(struct sample *sample)
     free(sample);
 }
 
-/* -- the file ------------------------------------------------------------------------------------------- */
+/* -- the file -- */
 
 static bool is_number(const char *name)
 {
@@ -368,7 +368,7 @@ const char *trace_sample_name(const struct trace *trace, long index)
     return trace->samples[index];
 }
 
-/* -- names of columns -------------------------------------------------------------------------------------- */
+/* -- names of columns -- */
 
 /* Puts a copy of the name into the sorted list, unless it is there. */
 static void add_name(const char *name, char ***names, long *count)
