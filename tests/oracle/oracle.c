@@ -31,7 +31,7 @@ void *room(long count, size_t size)
 static struct kept {
     struct kept *next;
     void *memory;
-} *all_kept;
+} * all_kept;
 
 void *keep(void *memory)
 {

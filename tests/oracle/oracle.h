@@ -104,8 +104,15 @@ struct options {
 };
 
 enum score_kind {
-    SCORE_LAST, SCORE_WINDOW, SCORE_ACCUMULATED, SCORE_OBSERVED, SCORE_RECENCY, SCORE_KEY_NORM,
-    SCORE_KEY_DIFF, SCORE_COLUMN, SCORE_FUTURE,
+    SCORE_LAST,
+    SCORE_WINDOW,
+    SCORE_ACCUMULATED,
+    SCORE_OBSERVED,
+    SCORE_RECENCY,
+    SCORE_KEY_NORM,
+    SCORE_KEY_DIFF,
+    SCORE_COLUMN,
+    SCORE_FUTURE,
 };
 struct score {
     const char *label; /* what the column `scorer` shows */
@@ -177,7 +184,8 @@ void smooth_vector(enum smooth how, long width, long range, long tokens, float *
 
 /* -- pages, orders, sets (oracle_select.c) -- */
 
-struct cut { /* the candidates cut at absolute multiples of the page size; 1 makes pages of tokens */
+struct cut { /* the candidates cut at absolute multiples of the page size; 1 makes pages of tokens
+              */
     long first, tokens, page_size, pages;
 };
 struct cut cut_of(const struct candidates *c, long page_size);
@@ -202,10 +210,10 @@ struct decision {
 };
 
 struct group_plan {
-    bool present;  /* its scores exist and it is not excluded */
-    long count;    /* vectors that select: query heads, or 1 */
-    float *pooled; /* [tokens] reduced, not smoothed; NULL for reduce `head` */
-    float *tokens; /* [count][tokens] as they select */
+    bool present;               /* its scores exist and it is not excluded */
+    long count;                 /* vectors that select: query heads, or 1 */
+    float *pooled;              /* [tokens] reduced, not smoothed; NULL for reduce `head` */
+    float *tokens;              /* [count][tokens] as they select */
     struct decision *decisions; /* [page sizes][budgets] */
 };
 

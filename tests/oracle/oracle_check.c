@@ -102,8 +102,7 @@ static void check_spanning_tree(void)
                     state = state * 1664525u + 1013904223u;
                     weights[i * r + j] = weights[j * r + i] = (long)(state >> 24) % 20;
                 }
-            check_long("spanning tree", spanning_tree(weights, r),
-                       spanning_tree_brute(weights, r));
+            check_long("spanning tree", spanning_tree(weights, r), spanning_tree_brute(weights, r));
         }
 }
 

@@ -94,8 +94,7 @@ static long union_size(const bool *sets, long r, long items)
 }
 
 /* Everything from the pairwise overlaps I; `shared` is their sum over unordered pairs. */
-static void fill_bounds(const long *overlaps, long heads, long quota, long shared,
-                        struct bounds *b)
+static void fill_bounds(const long *overlaps, long heads, long quota, long shared, struct bounds *b)
 {
     double r = (double)heads, k = (double)quota, J = b->j_mean;
     double S1 = r * k, S2 = (double)shared;
@@ -163,8 +162,7 @@ static double attention_at(const struct sample *sample, const struct layer *laye
 }
 
 struct future future_of(const struct sample *sample, const struct layer *layer,
-                        const struct candidates *c, long group, const bool *kept,
-                        const bool *among)
+                        const struct candidates *c, long group, const bool *kept, const bool *among)
 {
     struct future f = {.known = layer->attention && sample->prefill < sample->queries};
     if (!f.known)
@@ -280,8 +278,8 @@ struct premise premise_of(const struct options *o, const struct candidates *c, c
     }
     reduce_vectors(o, c, REDUCE_ENTROPY, vectors, count, pooled);
     p.pooled_mass = (double)pooled[p.peak - c->first];
-    p.bound = p.owner_mass - dilution(p.owner_mass, p.owner_entropy, slack, siblings, o->tau,
-                                      non_sinks);
+    p.bound =
+        p.owner_mass - dilution(p.owner_mass, p.owner_entropy, slack, siblings, o->tau, non_sinks);
     free(pooled);
     free(slack);
     return p;

@@ -78,14 +78,14 @@ static void prepare_layer(const struct options *o, const struct sample *sample, 
 /* What a cell works with in one group. */
 struct cell_group {
     struct cut cut;
-    long quota;        /* in force here */
+    long quota; /* in force here */
     long protected_count;
-    float *scores;     /* [count][pages] */
-    long *orders;      /* [count][pages] */
-    bool *kept;        /* [pages] */
+    float *scores; /* [count][pages] */
+    long *orders;  /* [count][pages] */
+    bool *kept;    /* [pages] */
     struct group_plan *group;
     long layer, index;
-    bool counted;      /* takes part in the allocation */
+    bool counted; /* takes part in the allocation */
 };
 
 /* Scores of pages, and the select order at the group's quota. */
@@ -159,9 +159,9 @@ static void compete(const struct row *row, struct cell_group *cells, long count,
         if (!cell->counted || (layer >= 0 && cell->layer != layer))
             continue;
         quota = cell->quota;
-        shares[sharing++] = (struct share){cell->layer, cell->index, cell->cut.pages,
-                                           cell->protected_count, cell->scores, cell->orders,
-                                           cell->kept};
+        shares[sharing++] =
+            (struct share){cell->layer,  cell->index,  cell->cut.pages, cell->protected_count,
+                           cell->scores, cell->orders, cell->kept};
     }
     allocate_by_score(shares, sharing, quota, row->allocate_value);
     free(shares);

@@ -12,7 +12,16 @@
 #include "oracle.h"
 
 enum table {
-    MEASURES, BOUNDS, HEADS, NEEDLES, PREMISES, LAYERS, EXCLUDED, GATE, AGREEMENT, TABLES,
+    MEASURES,
+    BOUNDS,
+    HEADS,
+    NEEDLES,
+    PREMISES,
+    LAYERS,
+    EXCLUDED,
+    GATE,
+    AGREEMENT,
+    TABLES,
 };
 
 static const struct {
@@ -35,8 +44,7 @@ static const struct {
     [PREMISES] = {"premises.csv",
                   "trace,sample,layer,group,scorer,needle,owner,peak,owner_mass,owner_entropy,"
                   "largest_slack,pooled_mass,bound,holds"},
-    [LAYERS] = {"layers.csv",
-                "trace,sample,layer,scorer,policy,page_size,budget,quota,union,pur"},
+    [LAYERS] = {"layers.csv", "trace,sample,layer,scorer,policy,page_size,budget,quota,union,pur"},
     [EXCLUDED] = {"excluded.csv", "trace,sample,layer,group,scorer,heads"},
     [GATE] = {"gate.csv", "trace,sample,difference,threshold,open"},
     [AGREEMENT] = {"agreement.csv", "trace,sample,layer,agreement,agreement_without_sinks"},
@@ -176,12 +184,13 @@ static void write_needles(FILE *file, const struct place *at, long g)
         }
         bool has_mass = pooled && at->row->score.kind != SCORE_RECENCY;
         struct future f = future_of(at->sample, at->layer, c, g, d->kept, inside);
-        line(file, "ssllsslsllldd"
-             "ldd", at->sample->trace, at->sample->name, at->layer->number, g,
-             at->row->score.label, at->row->policy, at->o->page_sizes[at->page],
-             at->o->budgets[at->budget], i, needle.start, needle.end,
-             (double)kept / (double)(needle.end - needle.start), has_mass ? mass : NAN, d->rank[i],
-             f.known ? f.mass : NAN, f.known ? f.weight : NAN);
+        line(file,
+             "ssllsslsllldd"
+             "ldd",
+             at->sample->trace, at->sample->name, at->layer->number, g, at->row->score.label,
+             at->row->policy, at->o->page_sizes[at->page], at->o->budgets[at->budget], i,
+             needle.start, needle.end, (double)kept / (double)(needle.end - needle.start),
+             has_mass ? mass : NAN, d->rank[i], f.known ? f.mass : NAN, f.known ? f.weight : NAN);
     }
     free(inside);
 }
@@ -295,10 +304,12 @@ static void write_heads(FILE *file, const struct scored *s, long g)
             largest = fmax(largest, (double)a[t]);
         bool has_needles = s->sample->needle_count > 0;
         double in_needles = needle_mass(s, a);
-        line(file, "ssllls"
-             "ddddddds", s->sample->trace, s->sample->name, s->layer->number, g,
-             g * v->per_group + h, s->score->label, sinks, raw[h], isolated[h], weight_raw[h],
-             weight_isolated[h], largest, has_needles ? in_needles : NAN,
+        line(file,
+             "ssllls"
+             "ddddddds",
+             s->sample->trace, s->sample->name, s->layer->number, g, g * v->per_group + h,
+             s->score->label, sinks, raw[h], isolated[h], weight_raw[h], weight_isolated[h],
+             largest, has_needles ? in_needles : NAN,
              class_of(s->o, sinks, has_needles, in_needles, isolated[h]));
     }
     free(entropies);
@@ -373,8 +384,9 @@ static void write_layer_of_rows(struct tables *tables, const struct options *o,
         for (long r = 0; r < row_count; r++)
             for (long page = 0; page < o->page_count; page++)
                 for (long budget = 0; budget < o->budget_count; budget++) {
-                    struct place at = {o, sample, &sample->layers[l], &plans[r].layers[l],
-                                       plans[r].row, page, budget};
+                    struct place at = {
+                        o,    sample, &sample->layers[l], &plans[r].layers[l], plans[r].row,
+                        page, budget};
                     if (g < 0) {
                         write_layer(tables->files[LAYERS], &at);
                     } else if (at.plan->groups[g].present) {
@@ -390,7 +402,11 @@ static void write_layer_of_scorers(struct tables *tables, const struct options *
 {
     struct scored *scored = room(scorer_count, sizeof *scored);
     for (long i = 0; i < scorer_count; i++)
-        scored[i] = (struct scored){o, sample, layer, &scorers[i], candidates_of(o, sample, layer),
+        scored[i] = (struct scored){o,
+                                    sample,
+                                    layer,
+                                    &scorers[i],
+                                    candidates_of(o, sample, layer),
                                     vectors_of(o, sample, layer, &scorers[i])};
     for (long g = 0; g < layer->kv_heads; g++)
         for (long i = 0; i < scorer_count; i++)
@@ -418,8 +434,7 @@ void tables_write_sample(struct tables *tables, const struct options *o,
         const struct layer *layer = &sample->layers[l];
         write_layer_of_rows(tables, o, sample, l, plans, row_count);
         write_layer_of_scorers(tables, o, sample, layer, scorers, scorer_count);
-        write_excluded(tables->files[EXCLUDED], o, sample, layer, scores,
-                       scorer_count + row_count);
+        write_excluded(tables->files[EXCLUDED], o, sample, layer, scores, scorer_count + row_count);
     }
     for (long r = 0; r < row_count; r++)
         plan_free(o, &plans[r]);

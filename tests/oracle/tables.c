@@ -18,10 +18,10 @@ static const double TOLERANCE = 2e-6;
 
 /* Columns of names and whole numbers. */
 static const char *const exact_columns[] = {
-    "trace",  "sample", "layer",    "group",       "head",  "scorer", "policy", "page_size",
-    "budget", "context", "ratio",   "quota",       "selected", "kept_tokens", "class", "needle",
-    "start",  "end",    "rank",     "owner",       "peak",  "holds",  "union",  "heads",
-    "open",
+    "trace",     "sample", "layer",   "group", "head",  "scorer",   "policy",
+    "page_size", "budget", "context", "ratio", "quota", "selected", "kept_tokens",
+    "class",     "needle", "start",   "end",   "rank",  "owner",    "peak",
+    "holds",     "union",  "heads",   "open",
 };
 
 /* One line cut into cells. */
@@ -131,8 +131,8 @@ static void compare_rows(struct table *table, FILE *file_a, FILE *file_b,
         if (more_a && more_b)
             compare_lines(table, number, header, &a, &b);
         else if (more_a != more_b && shown(table))
-            printf("%s: the %s folder has no line %ld\n", table->name,
-                   more_a ? "second" : "first", number);
+            printf("%s: the %s folder has no line %ld\n", table->name, more_a ? "second" : "first",
+                   number);
     }
     free(a.line);
     free(b.line);
