@@ -50,7 +50,7 @@ static long tree_weight(const long *weights, long r, const long *sequence)
         degree[leaf]--;
         degree[sequence[i]]--;
     }
-    long ends[2], found = 0;
+    long ends[2] = {0, 0}, found = 0;
     for (long i = 0; i < r; i++)
         if (degree[i] == 1)
             ends[found++] = i;
