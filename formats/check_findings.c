@@ -27,6 +27,7 @@ static const struct {
     [KVR_FOUND_SHORT_WINDOW] = {"short-window", "record more rows for a longer observation window"},
     [KVR_FOUND_NO_DECODE] = {"no-decode-rows", "decode a few tokens and record their rows to judge "
                                                "policies by what later tokens look at"},
+    [KVR_FOUND_UNREADABLE] = {"unreadable", "the file is damaged here: copy or record it again"},
     [KVR_FOUND_NOT_FINITE] = {"not-finite", "half-precision eager attention overflows: run it in "
                                             "bfloat16 or float; replay excludes such groups"},
     [KVR_FOUND_NEGATIVE] = {"negative", "a softmax is never negative: these are logits, gradients "

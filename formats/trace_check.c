@@ -5,6 +5,7 @@
 #include "formats/trace_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/base/memory.h"
 #include "formats/base/parallel.h"
@@ -53,6 +54,37 @@ static bool has_every_prefill_row(const struct kvr_sample *sample)
     return next > sample->pad && next >= sample->prompt_length;
 }
 
+/*
+ * From `"file": /place: what is wrong` to a finding at the place, so that one damaged dataset does
+ * not hide what is wrong in the others.
+ */
+static enum kvr_status add_unreadable(struct kvr_layer_check *check, struct kvr_error *err)
+{
+    struct kvr_error read_error = *err;
+    char *message = read_error.message, *place = strstr(message, "\": ");
+    if (message[0] == '"' && place != NULL)
+        message = place + 3;
+    place = NULL;
+    char *colon = message[0] == '/' ? strstr(message, ": ") : NULL;
+    if (colon != NULL) {
+        place = message;
+        *colon = '\0';
+        message = colon + 2;
+    }
+    return kvr_findings_add(check->findings, KVR_FOUND_UNREADABLE, KVR_ERROR,
+                            place != NULL ? place : check->sample->name, 1, err, "%s", message);
+}
+
+static enum kvr_status run_part(enum kvr_status (*part)(struct kvr_layer_check *,
+                                                        struct kvr_error *),
+                                struct kvr_layer_check *check, struct kvr_error *err)
+{
+    enum kvr_status status = part(check, err);
+    if (status == KVR_BAD_INPUT || status == KVR_UNSUPPORTED || status == KVR_IO)
+        return add_unreadable(check, err);
+    return status;
+}
+
 static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_error *err)
 {
     const struct kvr_layer *layer = check->layer;
@@ -66,13 +98,13 @@ static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_err
     }
     enum kvr_status status = KVR_OK;
     if (layer->attention != NULL)
-        status = kvr_check_attention(check, err);
+        status = run_part(kvr_check_attention, check, err);
     if (status == KVR_OK && layer->accumulated != NULL)
-        status = kvr_check_accumulated(check, err);
+        status = run_part(kvr_check_accumulated, check, err);
     if (status == KVR_OK)
-        status = kvr_check_vectors(check, err);
+        status = run_part(kvr_check_vectors, check, err);
     if (status == KVR_OK && layer->attention != NULL && layer->query != NULL && layer->key != NULL)
-        status = kvr_check_recomputation(check, err);
+        status = run_part(kvr_check_recomputation, check, err);
     free(check->column_sums);
     check->column_sums = NULL;
     return status;

@@ -32,6 +32,7 @@ enum kvr_finding_kind {
     KVR_FOUND_SHORT_WINDOW,
     KVR_FOUND_NO_DECODE,
     /* of a dataset */
+    KVR_FOUND_UNREADABLE, /* its other faults are not known; the other datasets are checked */
     KVR_FOUND_NOT_FINITE,
     KVR_FOUND_NEGATIVE,
     KVR_FOUND_EMPTY,
@@ -90,7 +91,8 @@ struct kvr_check_extent {
 /*
  * Checks the trace and hands every finding to `found`, one at a time: those of samples first, then
  * layer by layer in the order of the file. What `found` returns other than KVR_OK ends the check
- * with that status. extent may be NULL. Errors: those of kvr_trace_read, and KVR_NO_MEMORY.
+ * with that status. extent may be NULL. Bytes that cannot be read are a finding; apart from `found`
+ * only KVR_NO_MEMORY and KVR_INTERNAL end the check.
  */
 enum kvr_status kvr_trace_check(struct kvr_trace *trace, const struct kvr_check_options *options,
                                 enum kvr_status (*found)(void *context,
