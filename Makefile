@@ -1,10 +1,45 @@
 # kvreplay: one Makefile. `make help` lists what it can do.
-VARIANT  ?= release
-BUILD    := build/$(VARIANT)
-CC       ?= cc
-PKGS     := hdf5 zlib
-PKG_CONFIG ?= pkg-config
+#
+# Objects lie under build/<variant>/ at the path of their source; VARIANT is release, asan, ubsan or
+# tsan. CI=1 makes warnings errors, V=1 shows the compiler's command lines.
 
+VARIANT    ?= release
+BUILD      := build/$(VARIANT)
+CC         ?= cc
+PKG_CONFIG ?= pkg-config
+PREFIX     ?= /usr/local
+DEMO_TRACE ?= traces/smollm2-niah-1k.h5
+DEMO_OUT   ?= demo
+FUZZ_RUNS  ?= 2000
+export CC PKG_CONFIG
+
+MAKEFLAGS += --no-builtin-rules
+
+# ---------------------------------------------------------------------------- system packages
+# These targets work from a bare clone: what is missing is installed before any flag is computed.
+packages_of_demo  := build demo
+packages_of_check := build check
+packages_of_lint  := build check lint
+packages_of_asan  := build check
+packages_of_ubsan := build check
+packages_of_tsan  := build check
+packages_of_fuzz  := build
+packages_of_bench := build
+WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
+ifneq ($(WANTED),)
+ifneq ($(shell .ci/packages $(WANTED) >&2 && echo ready),ready)
+$(error system packages are missing, see above)
+endif
+endif
+
+exists = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo 1)
+ifneq ($(filter-out help clean packages,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(call exists,hdf5 zlib),)
+$(error HDF5 or zlib was not found; `make packages` installs what is missing)
+endif
+endif
+
+# ---------------------------------------------------------------------------- flags
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef \
             -Wvla -Wconversion $(if $(CI),-Werror)
 OPT_release := -O2 -g
@@ -12,46 +47,123 @@ OPT_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 OPT_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 OPT_tsan    := -O1 -g -fsanitize=thread
 
-HAVE_DEFLATE := $(shell $(PKG_CONFIG) --exists libdeflate 2>/dev/null && echo 1)
-ifeq ($(HAVE_DEFLATE),1)
-PKGS += libdeflate
-DEFINES += -DKVR_HAVE_LIBDEFLATE=1
-else
-DEFINES += -DKVR_HAVE_LIBDEFLATE=0
-endif
-
+HAVE_DEFLATE := $(or $(call exists,libdeflate),0)
+PKGS         := hdf5 zlib $(if $(filter 1,$(HAVE_DEFLATE)),libdeflate)
+# Headers of others are system headers: their warnings are not ours.
+cflags_of     = $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null))
+libs_of       = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 # FMA contraction would change rounding, and with it kept sets, between machines.
-CFLAGS   ?=
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(DEFINES) $(shell $(PKG_CONFIG) --cflags $(PKGS)) \
-             $(WARNINGS) $(OPT_$(VARIANT)) -ffp-contract=off -pthread $(CFLAGS)
-LIBS     = $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
+BASE_CFLAGS  := -std=c11 -D_GNU_SOURCE -I. -I$(BUILD)/generated -DKVR_HAVE_LIBDEFLATE=$(HAVE_DEFLATE) \
+                $(call cflags_of,$(PKGS)) $(WARNINGS) $(OPT_$(VARIANT)) -ffp-contract=off -pthread
+LIBS         := $(call libs_of,$(PKGS)) -lm -pthread
+CHECK_LIBS   := $(call libs_of,check)
 
+# ---------------------------------------------------------------------------- files
 LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c analysis/*.c plots/*.c \
                      traces/*.c)
 CLI_SOURCES     := $(wildcard replay/cli/*.c)
-TEST_SOURCES    := $(wildcard tests/test_*.c)
-ORACLE_SOURCES  := $(wildcard tests/oracle/*.c)
+SUITE_SOURCES   := $(wildcard tests/*.c)
+ORACLE_SOURCES  := $(wildcard tests/oracle/oracle*.c)
+TABLES_SOURCES  := $(wildcard tests/oracle/tables*.c)
+TOOL_SOURCES    := $(wildcard tests/fuzz/*.c tests/bench/*.c)
+object           = $(patsubst %.c,$(BUILD)/%.o,$(1))
+OBJECTS         := $(call object,$(LIBRARY_SOURCES) $(CLI_SOURCES) $(SUITE_SOURCES) \
+                     $(ORACLE_SOURCES) $(TABLES_SOURCES) $(TOOL_SOURCES))
 
-LIBRARY := $(BUILD)/libkvreplay.a
-COMMAND := $(BUILD)/kvreplay
-object   = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LIBRARY  := $(BUILD)/libkvreplay.a
+COMMAND  := $(BUILD)/kvreplay
+SUITES   := $(BUILD)/tests/run_suites
+SUITES_H := $(BUILD)/generated/tests/suites.h
+ORACLE   := $(if $(ORACLE_SOURCES),$(BUILD)/tests/oracle/oracle)
+TABLES   := $(if $(TABLES_SOURCES),$(BUILD)/tests/oracle/tables)
+FUZZERS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
+link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all clean help
-all: $(COMMAND)
-	@if [ "$(VARIANT)" = release ]; then ln -sf release/kvreplay build/kvreplay; fi
+.PHONY: all demo check record asan ubsan tsan bench fuzz lint packages install help clean FORCE
+.DELETE_ON_ERROR:
 
-$(LIBRARY): $(call object,$(LIBRARY_SOURCES))
-	@rm -f $@
-	ar rcs $@ $^
+all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
 
-$(COMMAND): $(call object,$(CLI_SOURCES)) $(LIBRARY)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+build/kvreplay: build/release/kvreplay
+	@ln -sf release/kvreplay $@
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)$(CC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-clean:
+$(LIBRARY): $(call object,$(LIBRARY_SOURCES))
+	@rm -f $@
+	$(call say,AR)ar rcs $@ $^
+
+$(COMMAND): $(call object,$(CLI_SOURCES)) $(LIBRARY)
+	$(link) $^ $(LIBS)
+
+# ---------------------------------------------------------------------------- tests
+# tests/test_<name>.c defines kvr_suite_<name>(): the list of suites is the list of those files.
+$(SUITES_H): FORCE
+	@mkdir -p $(@D)
+	@{ echo '/* Written by the Makefile: every suite, from the names of the test files. */'; \
+	   echo '#ifndef KVR_SUITES_H'; echo '#define KVR_SUITES_H'; echo '#include <check.h>'; \
+	   for name in $(sort $(patsubst tests/test_%.c,%,$(wildcard tests/test_*.c))); do \
+	       echo "Suite *kvr_suite_$$name(void);"; names="$$names X($$name)"; done; \
+	   echo "#define KVR_EACH_SUITE$$names"; echo '#endif'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(call object,$(SUITE_SOURCES)): | $(SUITES_H)
+
+$(SUITES): $(call object,$(SUITE_SOURCES)) $(LIBRARY)
+	$(link) $^ $(CHECK_LIBS) $(LIBS)
+
+$(ORACLE): $(call object,$(ORACLE_SOURCES)) $(LIBRARY)
+	$(link) $^ $(LIBS)
+
+# It judges the product's tables, so nothing of the product is linked.
+$(TABLES): $(call object,$(TABLES_SOURCES))
+	$(link) $^ -lm
+
+$(FUZZERS) $(BENCHES): %: %.o $(LIBRARY)
+	$(link) $^ $(LIBS)
+
+check: all $(SUITES) $(ORACLE) $(TABLES) ## runs every test; PARTS="suites golden …" chooses
+	@BUILD=$(BUILD) VARIANT=$(VARIANT) tests/check.sh $(PARTS)
+
+record: all ## rewrites the expected output of the golden tests
+	@BUILD=$(BUILD) tests/golden.sh --record
+
+asan ubsan tsan: ## builds and tests under a sanitizer
+	@$(MAKE) --no-print-directory VARIANT=$@ check
+
+fuzz: ## opens FUZZ_RUNS damaged traces under the address sanitizer
+	@$(MAKE) --no-print-directory VARIANT=asan run-fuzzers
+
+.PHONY: run-fuzzers
+run-fuzzers: all $(FUZZERS)
+	@for fuzzer in $(FUZZERS); do $$fuzzer $(FUZZ_RUNS) || exit 1; done
+
+bench: all $(BENCHES) ## measures speed
+	@for bench in $(BENCHES); do $$bench || exit 1; done
+
+lint: $(SUITES_H) ## layout, static analysis, layering
+	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
+
+# ---------------------------------------------------------------------------- use
+demo: all ## replays a bundled trace into the folder demo/
+	$(COMMAND) info $(DEMO_TRACE)
+	$(COMMAND) replay $(DEMO_TRACE) -o $(DEMO_OUT)
+
+packages: ## installs missing system packages (Debian, Ubuntu)
+	@.ci/packages build check demo
+
+install: all ## copies the command to $(DESTDIR)$(PREFIX)/bin
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(COMMAND) '$(DESTDIR)$(PREFIX)/bin/kvreplay'
+
+help: ## shows this list
+	@awk -F ':.*## ' '/^[a-z ]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+
+clean: ## removes build/
 	rm -rf build
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(OBJECTS:.o=.d)

@@ -25,8 +25,13 @@ static void *out_of_memory(struct kvr_error *err, size_t count, size_t size)
 
 void *kvr_alloc(size_t count, size_t size, struct kvr_error *err)
 {
-    void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
-    return memory != NULL ? memory : out_of_memory(err, count, size);
+    size_t bytes;
+    if (!kvr_size_product(count, size, &bytes))
+        return out_of_memory(err, count, size);
+    void *memory = calloc(1, bytes > 0 ? bytes : 1);
+    if (memory == NULL)
+        return out_of_memory(err, count, size);
+    return memory;
 }
 
 void *kvr_alloc_vector(size_t count, size_t size, struct kvr_error *err)
@@ -65,7 +70,7 @@ enum kvr_status kvr_reserve(void **items, size_t *capacity, size_t needed, size_
         target = target > SIZE_MAX / 2 ? needed : target * 2;
     size_t bytes;
     void *grown = NULL;
-    if (kvr_size_product(target, size, &bytes))
+    if (kvr_size_product(target, size, &bytes) && bytes > 0)
         grown = realloc(*items, bytes);
     if (grown == NULL) {
         out_of_memory(err, target, size);

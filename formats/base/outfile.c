@@ -4,7 +4,7 @@
 #include "formats/base/outfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +17,35 @@ struct kvr_outfile {
     char *path;
     char *temporary;
     FILE *stream; /* NULL once finished */
+    bool failed;  /* something is missing in the file, so it must not get its name */
 };
 
 static enum kvr_status io_error(const char *path, const char *what, struct kvr_error *err)
 {
     int cause = errno;
-    enum kvr_status status =
-        kvr_fail(err, KVR_IO, "\"%s\": %s: %s", path, what, strerror(cause));
+    enum kvr_status status = kvr_fail(err, KVR_IO, "\"%s\": %s: %s", path, what, strerror(cause));
     if (cause == ENOSPC || cause == EDQUOT)
-        return kvr_hint(err, "free some space or write elsewhere with -o; nothing was kept");
-    if (cause == EACCES || cause == EROFS || cause == EPERM)
-        return kvr_hint(err, "choose a folder that you may write to with -o");
+        kvr_hint(err, "free some space or write elsewhere with -o; nothing was kept");
+    else if (cause == EACCES || cause == EROFS || cause == EPERM)
+        kvr_hint(err, "choose a folder that you may write to with -o");
     return status;
+}
+
+/* Renaming onto a device such as /dev/null would replace it: only files may stand there. */
+static enum kvr_status check_replaceable(const char *path, struct kvr_error *err)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
+        return KVR_OK;
+    return kvr_fail(err, KVR_IO, "\"%s\": expected a file to write, found a %s", path,
+                    S_ISDIR(info.st_mode) ? "folder" : "device");
 }
 
 enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, struct kvr_error *err)
 {
+    enum kvr_status status = check_replaceable(path, err);
+    if (status != KVR_OK)
+        return status;
     struct kvr_outfile *file = kvr_alloc(1, sizeof *file, err);
     if (file == NULL)
         return KVR_NO_MEMORY;
@@ -47,7 +60,7 @@ enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, str
     memcpy(file->temporary + length, ".tmp", 5);
     file->stream = fopen(file->temporary, "wb");
     if (file->stream == NULL) {
-        enum kvr_status status = io_error(path, "cannot be written", err);
+        status = io_error(path, "cannot be written", err);
         free(file->temporary);
         file->temporary = NULL; /* not ours to remove */
         kvr_outfile_abandon(file);
@@ -60,9 +73,10 @@ enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, str
 enum kvr_status kvr_outfile_write(struct kvr_outfile *file, const char *bytes, size_t length,
                                   struct kvr_error *err)
 {
-    if (fwrite(bytes, 1, length, file->stream) != length)
-        return io_error(file->path, "cannot be written", err);
-    return KVR_OK;
+    if (fwrite(bytes, 1, length, file->stream) == length)
+        return KVR_OK;
+    file->failed = true;
+    return io_error(file->path, "cannot be written", err);
 }
 
 enum kvr_status kvr_outfile_finish(struct kvr_outfile *file, struct kvr_error *err)
@@ -79,14 +93,18 @@ enum kvr_status kvr_outfile_finish(struct kvr_outfile *file, struct kvr_error *e
     }
     errno = cause;
     /* A pipe or a device cannot be synchronised, and need not be. */
-    if (failed && cause != EINVAL && cause != EROFS)
+    if (failed && cause != EINVAL && cause != EROFS) {
+        file->failed = true;
         return io_error(file->path, "cannot be written", err);
+    }
     return KVR_OK;
 }
 
 enum kvr_status kvr_outfile_commit(struct kvr_outfile *file, struct kvr_error *err)
 {
     enum kvr_status status = kvr_outfile_finish(file, err);
+    if (status == KVR_OK && file->failed)
+        status = kvr_fail(err, KVR_IO, "\"%s\": an earlier write failed", file->path);
     if (status == KVR_OK && rename(file->temporary, file->path) != 0)
         status = io_error(file->path, "cannot be written", err);
     if (status == KVR_OK) {

@@ -60,8 +60,7 @@ static void commit_ready(struct run *run)
         void *result = slot->result;
         pthread_mutex_unlock(&run->lock);
         struct kvr_error err = KVR_ERROR_NONE;
-        enum kvr_status status =
-            run->tasks->commit(run->tasks->context, index, result, &err);
+        enum kvr_status status = run->tasks->commit(run->tasks->context, index, result, &err);
         pthread_mutex_lock(&run->lock);
         *slot = (struct slot){0};
         if (status != KVR_OK) {

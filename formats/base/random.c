@@ -16,7 +16,8 @@ static const uint64_t golden_gamma = UINT64_C(0x9e3779b97f4a7c15);
 
 struct kvr_random kvr_random_stream(uint64_t seed, uint64_t cell)
 {
-    return (struct kvr_random){mix(mix(seed + golden_gamma) ^ mix(cell * 2 + 1))};
+    /* mix is a bijection: under one seed no two cells share a state. */
+    return (struct kvr_random){mix(mix(seed + golden_gamma) + cell)};
 }
 
 uint64_t kvr_random_bits(struct kvr_random *random)

@@ -7,12 +7,32 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names come from files that are not to be trusted: no byte of theirs may move the cursor. */
+/* The length of the UTF-8 sequence at text, 0 if it is none or a control character. */
+static size_t printable_length(const unsigned char *text)
+{
+    if (text[0] < 0x80)
+        return text[0] >= 0x20 && text[0] != 0x7f ? 1 : 0;
+    size_t length = text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    if (text[0] > 0xf4 || (text[0] == 0xc2 && text[1] < 0xa0)) /* U+0080 … U+009F: controls */
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/*
+ * Names come from files that are not to be trusted: no byte of theirs may move the cursor. What
+ * was cut off at the end of the room may be half a character; it goes the same way.
+ */
 static void make_printable(char *text)
 {
-    for (char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    while (*text != '\0') {
+        size_t length = printable_length((const unsigned char *)text);
+        if (length == 0)
+            *text = '?';
+        text += length > 0 ? length : 1;
+    }
 }
 
 enum kvr_status kvr_fail(struct kvr_error *err, enum kvr_status status, const char *format, ...)
@@ -50,7 +70,6 @@ enum kvr_status kvr_at(struct kvr_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(place, sizeof place, format, args);
     va_end(args);
-    make_printable(place);
 
     char rest[sizeof err->message];
     memcpy(rest, err->message, sizeof rest);
@@ -61,5 +80,6 @@ enum kvr_status kvr_at(struct kvr_error *err, const char *format, ...)
     memcpy(err->message + used, ": ", 3);
     size_t room = sizeof err->message - used - 3;
     strncat(err->message, rest, room);
+    make_printable(err->message);
     return err->status;
 }

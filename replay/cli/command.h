@@ -56,16 +56,32 @@ struct kvr_command {
 /* Every command, in the order of the help; each is defined in cmd_<name>.c. Ends with NULL. */
 extern const struct kvr_command *const kvr_commands[];
 
+/* The command called `name`, or NULL. */
+const struct kvr_command *kvr_find_command(const char *name);
+
+/* Fills *err for a name that kvr_find_command does not know. */
+enum kvr_status kvr_fail_unknown_command(const char *name, struct kvr_error *err);
+
+/*
+ * Parses argv[2] and what follows against the command's options. Options and operands may be mixed;
+ * "--" ends the options, "-" is an operand. KVR_BAD_ARGUMENT names an option that is unknown, given
+ * twice, or lacks its value, and a wrong number of operands. Release with kvr_arguments_free.
+ */
+enum kvr_status kvr_arguments_parse(const struct kvr_command *command, int argc, char **argv,
+                                    struct kvr_arguments *arguments, struct kvr_error *err);
+void kvr_arguments_free(struct kvr_arguments *arguments);
+
 /* The value of option `name` of this command, NULL if it was not given. */
 const char *kvr_argument(const struct kvr_command *command, const struct kvr_arguments *arguments,
                          const char *name);
 
-/* Each fills *err with the option's name, its value and the legal range; text NULL leaves *value. */
+/* Each fills *err with the option's name, its value and the legal range; text NULL leaves *value.
+ */
 enum kvr_status kvr_argument_unsigned(const char *option, const char *text, uint64_t least,
                                       uint64_t most, uint64_t *value, struct kvr_error *err);
 /* least and most are inclusive. */
-enum kvr_status kvr_argument_double(const char *option, const char *text, double least,
-                                    double most, double *value, struct kvr_error *err);
+enum kvr_status kvr_argument_double(const char *option, const char *text, double least, double most,
+                                    double *value, struct kvr_error *err);
 
 /* Splits a comma-separated list; *items is one allocation to free. Empty items are refused. */
 enum kvr_status kvr_argument_list(const char *option, const char *text, char ***items,
@@ -74,6 +90,9 @@ enum kvr_status kvr_argument_list(const char *option, const char *text, char ***
 /* The exit status that belongs to a status. */
 int kvr_exit_status(enum kvr_status status);
 
+/* The help of one command; command NULL: what kvreplay is and the list of commands. In `text`,
+   blank lines separate paragraphs, which are wrapped; lines that start with a blank stay as
+   they are. */
 void kvr_print_help(FILE *stream, const struct kvr_command *command);
 
 #endif

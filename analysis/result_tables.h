@@ -1,0 +1,45 @@
+/*
+ * The tables of a replay (INTERFACES, "Tables"): what each is called, its columns, what fills it.
+ */
+#ifndef KVR_RESULT_TABLES_H
+#define KVR_RESULT_TABLES_H
+
+#include "analysis/rows_record.h"
+#include "analysis/summary.h"
+#include "formats/table.h"
+#include "replay/observer.h"
+
+/* A table is data: a file and an observer whose state is its struct kvr_rows_sink. */
+struct kvr_result_table {
+    const char *name;   /* "measures.csv" */
+    const char *header; /* comma-separated columns */
+    size_t fact_size;   /* of what it adds to the summary, 0: nothing */
+    enum kvr_status (*add_fact)(void *summary, const struct kvr_cell_key *key, const void *fact,
+                                struct kvr_error *err);
+    struct kvr_observer observer;                /* without its state */
+    void (*release)(struct kvr_rows_sink *sink); /* of what the sink carries; NULL: nothing */
+};
+
+extern const struct kvr_result_table kvr_measures_table;
+extern const struct kvr_result_table kvr_bounds_table;
+extern const struct kvr_result_table kvr_heads_table;
+extern const struct kvr_result_table kvr_needles_table;
+extern const struct kvr_result_table kvr_premises_table;
+extern const struct kvr_result_table kvr_layers_table;
+extern const struct kvr_result_table kvr_excluded_table;
+
+enum { KVR_RESULT_TABLES = 7 };
+
+/* The tables of one replay while it runs. */
+struct kvr_results {
+    struct kvr_rows_sink sinks[KVR_RESULT_TABLES];
+    struct kvr_observer observers[KVR_RESULT_TABLES];
+};
+
+/* Starts every table in `tables`; facts go to `summary`. Release with kvr_results_free before the
+   summary is freed. The files belong to `tables`. */
+enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
+                                 struct kvr_summary *summary, struct kvr_error *err);
+void kvr_results_free(struct kvr_results *results);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * Rows and facts of one table, collected per cell and taken in the order of the cells.
+ */
+#include "analysis/rows_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/memory.h"
+
+enum kvr_status kvr_rows_begin(void *state, const struct kvr_cell *cell, void **record,
+                               struct kvr_error *err)
+{
+    (void)cell;
+    const struct kvr_rows_sink *sink = state;
+    struct kvr_rows *rows = kvr_alloc(1, sizeof *rows, err);
+    *record = rows;
+    if (rows == NULL)
+        return KVR_NO_MEMORY;
+    rows->fact_size = sink->fact_size;
+    return KVR_OK;
+}
+
+void kvr_rows_discard(void *state, void *record)
+{
+    (void)state;
+    struct kvr_rows *rows = record;
+    if (rows == NULL)
+        return;
+    kvr_text_free(&rows->text);
+    free(rows->facts);
+    free(rows);
+}
+
+enum kvr_status kvr_rows_add_fact(struct kvr_rows *rows, const void *fact, struct kvr_error *err)
+{
+    enum kvr_status status = kvr_reserve(&rows->facts, &rows->fact_capacity, rows->fact_count + 1,
+                                         rows->fact_size, err);
+    if (status == KVR_OK)
+        memcpy((char *)rows->facts + rows->fact_count++ * rows->fact_size, fact, rows->fact_size);
+    return status;
+}
+
+enum kvr_status kvr_rows_commit(void *state, const struct kvr_cell_key *key, void *record,
+                                struct kvr_error *err)
+{
+    const struct kvr_rows_sink *sink = state;
+    const struct kvr_rows *rows = record;
+    enum kvr_status status = kvr_text_check(&rows->text, err);
+    if (status == KVR_OK && rows->text.length > 0)
+        status = kvr_outfile_write(sink->file, rows->text.data, rows->text.length, err);
+    for (size_t i = 0; status == KVR_OK && i < rows->fact_count; i++)
+        status = sink->add(sink->target, key, (const char *)rows->facts + i * rows->fact_size,
+                           err);
+    kvr_rows_discard(state, record);
+    return status;
+}
+
+void kvr_rows_start(struct kvr_text *text, const struct kvr_cell *cell,
+                    const struct kvr_score *score)
+{
+    kvr_csv_string(text, cell->key.trace->name);
+    kvr_csv_string(text, cell->key.sample->name);
+    kvr_csv_unsigned(text, cell->key.layer->number);
+    kvr_csv_unsigned(text, cell->key.group);
+    kvr_csv_string(text, score->label);
+}
+
+void kvr_rows_start_kept(struct kvr_text *text, const struct kvr_cell *cell,
+                         const struct kvr_selection *selection, size_t budget)
+{
+    kvr_rows_start(text, cell, selection->scored->score);
+    kvr_csv_string(text, selection->policy->policy->name);
+    kvr_csv_unsigned(text, selection->pages->size);
+    kvr_csv_string(text, cell->plan->budgets[budget].label);
+}
+
+size_t kvr_rows_score(const struct kvr_cell *cell, const struct kvr_scored *scored)
+{
+    return (size_t)(scored->score - cell->plan->scores);
+}
+
+struct kvr_place kvr_rows_place(const struct kvr_cell *cell,
+                                const struct kvr_selection *selection, size_t budget)
+{
+    return (struct kvr_place){
+        .score = kvr_rows_score(cell, selection->scored),
+        .policy = (size_t)(selection->policy - cell->plan->policies),
+        .page = (size_t)(selection->pages - cell->pages),
+        .budget = budget,
+    };
+}
+
+struct kvr_place kvr_rows_heads_place(const struct kvr_cell *cell,
+                                      const struct kvr_head_sets *sets, size_t budget)
+{
+    return (struct kvr_place){
+        .score = kvr_rows_score(cell, sets->scored),
+        .page = (size_t)(sets->pages - cell->pages),
+        .budget = budget,
+    };
+}

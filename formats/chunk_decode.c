@@ -1,0 +1,188 @@
+/*
+ * The three filters of a chunk, backwards. It must not know HDF5 or where chunks come from.
+ */
+#include "formats/chunk_decode.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/memory.h"
+#include "formats/inflate.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum {
+    CHECKSUM_BYTES = 4,
+    MOST_EXPANSION = 1032, /* deflate stores at least one byte for that many */
+    STORED_SLACK = 4096,   /* for headers and trailers of a chunk that does not compress */
+};
+
+uint64_t kvr_chunk_stored_limit(const struct kvr_chunk_plan *plan)
+{
+    return (uint64_t)plan->bytes + plan->bytes / 64 + STORED_SLACK;
+}
+
+/* Fletcher's checksum over big-endian 16-bit words, as HDF5 has it. */
+static uint32_t fletcher32(const unsigned char *bytes, size_t size)
+{
+    enum { UNFOLDED = 360 }; /* words that can be added before the second sum might overflow */
+    uint32_t first = 0, second = 0;
+    size_t words = size / 2;
+    while (words > 0) {
+        size_t run = words < UNFOLDED ? words : UNFOLDED;
+        words -= run;
+        for (; run > 0; run--, bytes += 2) {
+            first += (uint32_t)bytes[0] << 8 | bytes[1];
+            second += first;
+        }
+        first = (first & 0xffff) + (first >> 16);
+        second = (second & 0xffff) + (second >> 16);
+    }
+    if (size % 2 != 0) {
+        first += (uint32_t)bytes[0] << 8;
+        second += first;
+        first = (first & 0xffff) + (first >> 16);
+        second = (second & 0xffff) + (second >> 16);
+    }
+    first = (first & 0xffff) + (first >> 16);
+    second = (second & 0xffff) + (second >> 16);
+    return second << 16 | first;
+}
+
+static bool checksum_matches(const unsigned char *bytes, size_t size)
+{
+    uint32_t sum = fletcher32(bytes, size);
+    const unsigned char *at = bytes + size;
+    uint32_t stored =
+        (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    /* HDF5 before 1.6.3 wrote the bytes of each half the other way round on some machines. */
+    uint32_t old = (sum & 0x00ff00ffu) << 8 | (sum & 0xff00ff00u) >> 8;
+    return stored == sum || stored == old;
+}
+
+#if defined(__SSE2__)
+static size_t unshuffle_pairs(const unsigned char *planes, size_t count, unsigned char *out)
+{
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        __m128i low = _mm_loadu_si128((const __m128i *)(const void *)(planes + i));
+        __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(planes + count + i));
+        __m128i *at = (__m128i *)(void *)(out + 2 * i);
+        _mm_storeu_si128(at, _mm_unpacklo_epi8(low, high));
+        _mm_storeu_si128(at + 1, _mm_unpackhi_epi8(low, high));
+    }
+    return i;
+}
+#else
+static size_t unshuffle_pairs(const unsigned char *planes, size_t count, unsigned char *out)
+{
+    (void)planes, (void)count, (void)out;
+    return 0;
+}
+#endif
+
+/* Planes of first bytes, second bytes, … back to elements; bytes beyond whole elements stay. */
+static void unshuffle(const unsigned char *planes, size_t size, size_t element, unsigned char *out)
+{
+    size_t count = size / element;
+    size_t done = element == 2 ? unshuffle_pairs(planes, count, out) : 0;
+    for (size_t plane = 0; plane < element; plane++)
+        for (size_t i = done; i < count; i++)
+            out[i * element + plane] = planes[plane * count + i];
+    memcpy(out + count * element, planes + count * element, size - count * element);
+}
+
+/* The chunk while its filters are undone: an allocation and how much of it counts. */
+struct stage {
+    unsigned char *bytes;
+    size_t size;
+};
+
+static void replace(struct stage *stage, unsigned char *bytes, size_t size)
+{
+    free(stage->bytes);
+    *stage = (struct stage){bytes, size};
+}
+
+static enum kvr_status undo_checksum(struct stage *stage, struct kvr_error *err)
+{
+    if (stage->size < CHECKSUM_BYTES)
+        return kvr_fail(err, KVR_BAD_INPUT, "holds %zu bytes, too few for its checksum",
+                        stage->size);
+    if (!checksum_matches(stage->bytes, stage->size - CHECKSUM_BYTES))
+        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: it does not match its checksum");
+    stage->size -= CHECKSUM_BYTES;
+    return KVR_OK;
+}
+
+static enum kvr_status undo_deflate(struct stage *stage, size_t size, struct kvr_error *err)
+{
+    /* Asked before allocating: a chunk of a few bytes cannot hold gigabytes. */
+    if (stage->size < size / MOST_EXPANSION)
+        return kvr_fail(err, KVR_BAD_INPUT,
+                        "is damaged: %zu bytes cannot inflate to the %zu of a chunk", stage->size,
+                        size);
+    unsigned char *inflated = kvr_alloc(size, 1, err);
+    if (inflated == NULL)
+        return KVR_NO_MEMORY;
+    if (!kvr_inflate(stage->bytes, stage->size, inflated, size)) {
+        free(inflated);
+        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: it does not inflate to %zu bytes", size);
+    }
+    replace(stage, inflated, size);
+    return KVR_OK;
+}
+
+static enum kvr_status undo_shuffle(struct stage *stage, size_t element, struct kvr_error *err)
+{
+    if (element < 2 || stage->size < element)
+        return KVR_OK;
+    unsigned char *plain = kvr_alloc(stage->size, 1, err);
+    if (plain == NULL)
+        return KVR_NO_MEMORY;
+    unshuffle(stage->bytes, stage->size, element, plain);
+    replace(stage, plain, stage->size);
+    return KVR_OK;
+}
+
+/* The size of a chunk before filter `index` was applied: checksums lengthen what follows them. */
+static size_t size_before(const struct kvr_chunk_plan *plan, uint32_t filter_mask, unsigned index)
+{
+    size_t size = plan->bytes;
+    for (unsigned i = 0; i < index; i++)
+        if (plan->filters[i] == KVR_FILTER_FLETCHER32 && (filter_mask >> i & 1) == 0)
+            size += CHECKSUM_BYTES;
+    return size;
+}
+
+static enum kvr_status undo(const struct kvr_chunk_plan *plan, uint32_t filter_mask, unsigned index,
+                            struct stage *stage, struct kvr_error *err)
+{
+    switch (plan->filters[index]) {
+    case KVR_FILTER_FLETCHER32:
+        return undo_checksum(stage, err);
+    case KVR_FILTER_DEFLATE:
+        return undo_deflate(stage, size_before(plan, filter_mask, index), err);
+    case KVR_FILTER_SHUFFLE:
+        return undo_shuffle(stage, plan->shuffle_size, err);
+    }
+    return kvr_fail(err, KVR_INTERNAL, "unknown chunk filter %d", (int)plan->filters[index]);
+}
+
+enum kvr_status kvr_chunk_decode(const struct kvr_chunk_plan *plan, uint32_t filter_mask,
+                                 unsigned char **bytes, size_t size, struct kvr_error *err)
+{
+    struct stage stage = {*bytes, size};
+    enum kvr_status status = KVR_OK;
+    for (unsigned i = plan->filter_count; status == KVR_OK && i-- > 0;)
+        if ((filter_mask >> i & 1) == 0)
+            status = undo(plan, filter_mask, i, &stage, err);
+    *bytes = stage.bytes;
+    if (status == KVR_OK && stage.size != plan->bytes)
+        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: expected %zu bytes, found %zu",
+                        plan->bytes, stage.size);
+    return status;
+}

@@ -1,0 +1,43 @@
+/*
+ * From the stored bytes of an HDF5 chunk to its elements: fletcher32, deflate and shuffle undone.
+ *
+ * HDF5 would do it under its lock, in one thread; this runs in any. Which filters a dataset has is
+ * found elsewhere; bytes are taken as they come from the file and trusted in nothing.
+ */
+#ifndef KVR_CHUNK_DECODE_H
+#define KVR_CHUNK_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/base/status.h"
+
+enum kvr_chunk_filter {
+    KVR_FILTER_SHUFFLE,
+    KVR_FILTER_DEFLATE,
+    KVR_FILTER_FLETCHER32,
+};
+
+enum { KVR_CHUNK_FILTERS = 3 };
+
+/* The filters of a dataset in the order in which they were applied, each at most once. */
+struct kvr_chunk_plan {
+    unsigned filter_count;
+    enum kvr_chunk_filter filters[KVR_CHUNK_FILTERS];
+    size_t shuffle_size; /* bytes of an element as the shuffle filter sees it, > 0 */
+    size_t bytes;        /* of a whole chunk when decoded */
+};
+
+/* No stored chunk may be larger than this. */
+uint64_t kvr_chunk_stored_limit(const struct kvr_chunk_plan *plan);
+
+/*
+ * Decodes the chunk of `size` bytes at *bytes into plan->bytes bytes. Bit i of filter_mask says
+ * that filter i was left out for this chunk. *bytes is an allocation that is replaced; on failure
+ * it stays the caller's too. Errors are KVR_BAD_INPUT ("does not match its checksum", …) and
+ * KVR_NO_MEMORY.
+ */
+enum kvr_status kvr_chunk_decode(const struct kvr_chunk_plan *plan, uint32_t filter_mask,
+                                 unsigned char **bytes, size_t size, struct kvr_error *err);
+
+#endif

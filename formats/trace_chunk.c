@@ -1,0 +1,147 @@
+/*
+ * Blocks of chunked data: which chunks a block needs, and what of each. It must not know HDF5 or
+ * how a chunk was stored. Decoding and converting run in the calling thread without any lock.
+ *
+ * A compact dataset counts as one chunk of its whole shape.
+ */
+#include "formats/trace_reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct chunk_place {
+    uint64_t corner[KVR_DATASET_RANK];
+    uint64_t shape[KVR_DATASET_RANK]; /* of the part that lies within the dataset */
+};
+
+static uint64_t chunks_along(const struct kvr_read_request *request, unsigned axis)
+{
+    return (request->dataset->shape[axis] - 1) / request->stored->storage.chunk[axis] + 1;
+}
+
+/* Chunks are numbered in row-major order of their corners. */
+static struct chunk_place place_of(const struct kvr_read_request *request, uint64_t number)
+{
+    struct chunk_place place;
+    for (unsigned axis = KVR_DATASET_RANK; axis-- > 0;) {
+        uint64_t chunks = chunks_along(request, axis);
+        uint64_t chunk = request->stored->storage.chunk[axis];
+        place.corner[axis] = number % chunks * chunk;
+        uint64_t left = request->dataset->shape[axis] - place.corner[axis];
+        place.shape[axis] = left < chunk ? left : chunk;
+        number /= chunks;
+    }
+    return place;
+}
+
+/* "chunk 3 (heads 0-2, rows 4-7, tokens 0-1023)" in front of the error. */
+static enum kvr_status at_chunk(const struct kvr_read_request *request, uint64_t number,
+                                struct kvr_error *err)
+{
+    char ranges[256] = "";
+    size_t used = 0;
+    struct chunk_place place = place_of(request, number);
+    for (unsigned axis = 0; axis < request->dataset->rank && used + 1 < sizeof ranges; axis++) {
+        unsigned long long first = place.corner[axis];
+        int length =
+            snprintf(ranges + used, sizeof ranges - used, "%s%s %llu-%llu", axis > 0 ? ", " : "",
+                     request->stored->axes[axis], first, first + place.shape[axis] - 1);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    return kvr_at(err, "chunk %llu (%s)", (unsigned long long)number, ranges);
+}
+
+static enum kvr_status load_chunk(void *context, struct kvr_chunk_key key, unsigned char **bytes,
+                                  size_t *size, struct kvr_error *err)
+{
+    const struct kvr_read_request *request = context;
+    const struct kvr_h5_storage *storage = &request->stored->storage;
+    struct kvr_fetched_chunk chunk = {0};
+    struct chunk_place place = place_of(request, key.chunk);
+    enum kvr_status status = kvr_trace_fetch_chunk(request, place.corner, place.shape, &chunk, err);
+    if (status == KVR_OK && storage->own_decoding && chunk.bytes != NULL) {
+        status = kvr_chunk_decode(&storage->plan, chunk.filter_mask, &chunk.bytes, chunk.size, err);
+        chunk.size = storage->plan.bytes;
+    }
+    if (status != KVR_OK) {
+        free(chunk.bytes);
+        return status == KVR_NO_MEMORY ? status : at_chunk(request, key.chunk, err);
+    }
+    *bytes = chunk.bytes;
+    *size = chunk.size;
+    return KVR_OK;
+}
+
+/* Copies what a chunk and the block have in common; bytes are NULL for a chunk never written. */
+static bool copy_common(const struct kvr_read_request *request, uint64_t number,
+                        const unsigned char *bytes)
+{
+    const struct chunk_place place = place_of(request, number);
+    const uint64_t *chunk = request->stored->storage.chunk, *count = request->count;
+    const struct kvr_element_type type = request->dataset->type;
+    uint64_t from[KVR_DATASET_RANK], to[KVR_DATASET_RANK], length[KVR_DATASET_RANK];
+    bool whole = true;
+    for (unsigned axis = 0; axis < KVR_DATASET_RANK; axis++) {
+        uint64_t corner = place.corner[axis], start = request->start[axis];
+        uint64_t first = corner > start ? corner : start;
+        uint64_t end = start + count[axis], chunk_end = corner + place.shape[axis];
+        length[axis] = (end < chunk_end ? end : chunk_end) - first;
+        from[axis] = first - corner;
+        to[axis] = first - start;
+        whole = whole && length[axis] == place.shape[axis];
+    }
+    uint64_t rows = length[1], run = length[2];
+    if (run == chunk[2] && run == count[2]) { /* the rows follow each other on both sides */
+        run *= rows;
+        rows = 1;
+    }
+    const double fill = bytes == NULL ? kvr_trace_fill_value(request) : 0;
+    for (uint64_t i = 0; i < length[0]; i++) {
+        for (uint64_t j = 0; j < rows; j++) {
+            uint64_t at = ((from[0] + i) * chunk[1] + from[1] + j) * chunk[2] + from[2];
+            double *values =
+                request->values + ((to[0] + i) * count[1] + to[1] + j) * count[2] + to[2];
+            if (bytes == NULL)
+                kvr_trace_fill(values, run, fill);
+            else
+                kvr_element_decode(type, bytes + at * kvr_element_size(type.kind), (size_t)run,
+                                   values);
+        }
+    }
+    return whole;
+}
+
+static enum kvr_status read_chunk(struct kvr_read_request *request, uint64_t number,
+                                  struct kvr_error *err)
+{
+    struct kvr_chunk_cache *cache = request->trace->reader->cache;
+    struct kvr_chunk_key key = {request->dataset->index, number};
+    struct kvr_chunk *chunk;
+    enum kvr_status status = kvr_chunk_cache_take(cache, key, load_chunk, request, &chunk, err);
+    if (status != KVR_OK)
+        return status;
+    bool whole = copy_common(request, number, kvr_chunk_bytes(chunk));
+    kvr_chunk_cache_release(cache, chunk, whole);
+    return KVR_OK;
+}
+
+enum kvr_status kvr_trace_read_chunks(struct kvr_read_request *request, struct kvr_error *err)
+{
+    uint64_t first[KVR_DATASET_RANK], last[KVR_DATASET_RANK];
+    for (unsigned axis = 0; axis < KVR_DATASET_RANK; axis++) {
+        uint64_t chunk = request->stored->storage.chunk[axis];
+        first[axis] = request->start[axis] / chunk;
+        last[axis] = (request->start[axis] + request->count[axis] - 1) / chunk;
+    }
+    const uint64_t columns = chunks_along(request, 2), rows = chunks_along(request, 1);
+    for (uint64_t i = first[0]; i <= last[0]; i++) {
+        for (uint64_t j = first[1]; j <= last[1]; j++) {
+            for (uint64_t k = first[2]; k <= last[2]; k++) {
+                enum kvr_status status = read_chunk(request, (i * rows + j) * columns + k, err);
+                if (status != KVR_OK)
+                    return status;
+            }
+        }
+    }
+    return KVR_OK;
+}

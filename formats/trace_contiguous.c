@@ -1,0 +1,143 @@
+/*
+ * Blocks of contiguous data, read from the file itself: HDF5 is not entered. It must not know what
+ * the numbers mean.
+ *
+ * A mapping would be as fast, but its pages count as memory of the process; a window does not grow.
+ */
+#include "formats/trace_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/base/memory.h"
+
+enum {
+    READ_BYTES = 256 << 10, /* at once */
+    SMALL_GAP = 16 << 10,   /* between the runs of a block: reading over it beats another call */
+};
+
+struct window {
+    int descriptor;
+    unsigned char *bytes; /* READ_BYTES of them */
+    uint64_t start, end;  /* what it holds, as positions in the file */
+};
+
+static enum kvr_status load_window(struct window *window, uint64_t start, uint64_t end,
+                                   struct kvr_error *err)
+{
+    size_t size = (size_t)(end - start), done = 0;
+    window->start = window->end = start;
+    while (done < size) {
+        ssize_t length =
+            pread(window->descriptor, window->bytes + done, size - done, (off_t)(start + done));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length < 0)
+            return kvr_fail(err, KVR_IO, "cannot be read at byte %llu: %s",
+                            (unsigned long long)(start + done), strerror(errno));
+        if (length == 0)
+            return kvr_fail(err, KVR_IO, "the file has been cut off at byte %llu meanwhile",
+                            (unsigned long long)(start + done));
+        done += (size_t)length;
+    }
+    window->end = end;
+    return KVR_OK;
+}
+
+/* How a block lies in contiguous data: `rows` groups of `runs` runs of `length` elements each. */
+struct runs {
+    uint64_t rows, runs, length;
+    uint64_t row_stride, run_stride; /* in elements */
+    uint64_t first;                  /* element */
+};
+
+static struct runs runs_of(const struct kvr_read_request *request)
+{
+    const uint64_t *shape = request->dataset->shape, *start = request->start;
+    const uint64_t *count = request->count;
+    struct runs runs = {.rows = count[0],
+                        .runs = count[1],
+                        .length = count[2],
+                        .row_stride = shape[1] * shape[2],
+                        .run_stride = shape[2],
+                        .first = (start[0] * shape[1] + start[1]) * shape[2] + start[2]};
+    if (runs.length == shape[2]) { /* whole rows follow each other */
+        runs.length *= runs.runs;
+        runs.runs = 1;
+        runs.run_stride = runs.row_stride;
+        if (runs.length == runs.row_stride) {
+            runs.length *= runs.rows;
+            runs.rows = 1;
+        }
+    }
+    return runs;
+}
+
+/* Reads one run; the window may reach on to `ahead`, where the block ends. */
+static enum kvr_status read_run(const struct kvr_read_request *request, struct window *window,
+                                uint64_t offset, uint64_t length, uint64_t ahead, double *values,
+                                struct kvr_error *err)
+{
+    size_t size = kvr_element_size(request->dataset->type.kind);
+    while (length > 0) {
+        if (offset < window->start || offset + size > window->end) {
+            uint64_t end = ahead - offset > READ_BYTES ? offset + READ_BYTES : ahead;
+            enum kvr_status status = load_window(window, offset, end, err);
+            if (status != KVR_OK)
+                return status;
+            kvr_trace_count_bytes(request->trace->reader, end - offset);
+        }
+        uint64_t there = (window->end - offset) / size;
+        uint64_t step = there < length ? there : length;
+        kvr_element_decode(request->dataset->type, window->bytes + (offset - window->start),
+                           (size_t)step, values);
+        values += step;
+        offset += step * size;
+        length -= step;
+    }
+    return KVR_OK;
+}
+
+static enum kvr_status read_runs(const struct kvr_read_request *request, struct window *window,
+                                 struct kvr_error *err)
+{
+    const struct runs runs = runs_of(request);
+    const uint64_t size = kvr_element_size(request->dataset->type.kind);
+    const uint64_t base = request->stored->storage.offset + runs.first * size;
+    const bool small_gaps = (runs.run_stride - runs.length) * size <= SMALL_GAP;
+    double *values = request->values;
+    for (uint64_t row = 0; row < runs.rows; row++) {
+        uint64_t row_base = base + row * runs.row_stride * size;
+        uint64_t row_end = row_base + ((runs.runs - 1) * runs.run_stride + runs.length) * size;
+        for (uint64_t run = 0; run < runs.runs; run++) {
+            uint64_t offset = row_base + run * runs.run_stride * size;
+            uint64_t ahead = small_gaps ? row_end : offset + runs.length * size;
+            enum kvr_status status =
+                read_run(request, window, offset, runs.length, ahead, values, err);
+            if (status != KVR_OK)
+                return status;
+            values += runs.length;
+        }
+    }
+    return KVR_OK;
+}
+
+enum kvr_status kvr_trace_read_contiguous(const struct kvr_read_request *request,
+                                          struct kvr_error *err)
+{
+    const uint64_t *count = request->count;
+    if (request->stored->storage.offset == KVR_H5_NOWHERE) {
+        kvr_trace_fill(request->values, count[0] * count[1] * count[2],
+                       kvr_trace_fill_value(request));
+        return KVR_OK;
+    }
+    struct window window = {.descriptor = request->trace->reader->file.descriptor};
+    window.bytes = kvr_alloc(READ_BYTES, 1, err);
+    if (window.bytes == NULL)
+        return KVR_NO_MEMORY;
+    enum kvr_status status = read_runs(request, &window, err);
+    free(window.bytes);
+    return status;
+}

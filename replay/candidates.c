@@ -1,0 +1,113 @@
+/*
+ * Candidate positions and page geometry. It must not know how anything is scored.
+ */
+#include "replay/candidates.h"
+
+#include "replay/bitmap.h"
+
+struct kvr_candidates kvr_candidates_of(const struct kvr_sample *sample,
+                                        const struct kvr_layer *layer, uint64_t sinks)
+{
+    uint64_t first = sample->pad;
+    uint64_t window = layer->sliding_window;
+    if (window > 0 && window < sample->prompt_length && sample->prompt_length - window > first)
+        first = sample->prompt_length - window;
+
+    struct kvr_candidates candidates = {
+        .first = first,
+        .count = (size_t)(sample->prompt_length - first),
+    };
+    uint64_t past_pad = first - sample->pad;
+    if (sinks > past_pad) {
+        uint64_t left = sinks - past_pad;
+        candidates.sinks = left < candidates.count ? (size_t)left : candidates.count;
+    }
+    return candidates;
+}
+
+bool kvr_candidates_needle(const struct kvr_candidates *candidates, struct kvr_span needle,
+                           struct kvr_range *range)
+{
+    if (needle.start < candidates->first || needle.end > candidates->first + candidates->count)
+        return false;
+    range->start = (size_t)(needle.start - candidates->first);
+    range->end = (size_t)(needle.end - candidates->first);
+    return true;
+}
+
+struct kvr_pages kvr_pages_of(const struct kvr_candidates *candidates, uint64_t page_size)
+{
+    uint64_t last = candidates->first + candidates->count - 1;
+    struct kvr_pages pages = {
+        .size = page_size,
+        .first_page = candidates->first / page_size,
+        .candidates = *candidates,
+    };
+    pages.count = (size_t)(last / page_size - pages.first_page + 1);
+    return pages;
+}
+
+struct kvr_range kvr_pages_tokens(const struct kvr_pages *pages, size_t page)
+{
+    const struct kvr_candidates *candidates = &pages->candidates;
+    uint64_t start = (pages->first_page + page) * pages->size;
+    struct kvr_range range = {0, candidates->count};
+    if (start > candidates->first)
+        range.start = (size_t)(start - candidates->first);
+    /* start + size may pass the candidates' end, and even overflow for an enormous page. */
+    uint64_t left = candidates->first + candidates->count - start;
+    if (pages->size < left)
+        range.end = (size_t)(start + pages->size - candidates->first);
+    return range;
+}
+
+size_t kvr_pages_unit(const struct kvr_pages *pages, size_t t)
+{
+    return (size_t)((pages->candidates.first + t) / pages->size - pages->first_page);
+}
+
+static float page_max(const float *vector, struct kvr_range range)
+{
+    float best = vector[range.start];
+    for (size_t t = range.start + 1; t < range.end; t++)
+        if (vector[t] > best)
+            best = vector[t];
+    return best;
+}
+
+static double page_sum(const float *vector, struct kvr_range range)
+{
+    double sum = 0;
+    for (size_t t = range.start; t < range.end; t++)
+        sum += (double)vector[t];
+    return sum;
+}
+
+void kvr_pages_score(const struct kvr_pages *pages, enum kvr_page_reduce reduce,
+                     const float *vector, float *scores)
+{
+    for (size_t page = 0; page < pages->count; page++) {
+        struct kvr_range range = kvr_pages_tokens(pages, page);
+        switch (reduce) {
+        case KVR_PAGE_MAX:
+            scores[page] = page_max(vector, range);
+            break;
+        case KVR_PAGE_MEAN:
+            scores[page] = (float)(page_sum(vector, range) / (double)(range.end - range.start));
+            break;
+        case KVR_PAGE_SUM:
+            scores[page] = (float)page_sum(vector, range);
+            break;
+        }
+    }
+}
+
+void kvr_pages_expand(const struct kvr_pages *pages, const uint64_t *units, uint64_t *tokens)
+{
+    for (size_t word = 0; word < kvr_bitmap_words(pages->count); word++)
+        for (uint64_t bits = units[word]; bits != 0; bits &= bits - 1) {
+            size_t page = word * 64 + (size_t)__builtin_ctzll(bits);
+            struct kvr_range range = kvr_pages_tokens(pages, page);
+            kvr_bitmap_add_span(tokens, range.start, range.end);
+        }
+}

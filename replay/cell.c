@@ -1,0 +1,145 @@
+/*
+ * Loading a cell: geometry first, then the recorded rows, then what follows from the vectors.
+ */
+#include "replay/cell.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "replay/rows.h"
+
+static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
+{
+    const struct kvr_plan *plan = cell->plan;
+    const struct kvr_sample *sample = cell->key.sample;
+    cell->candidates = kvr_candidates_of(sample, cell->key.layer, plan->sinks);
+    cell->needle_count = sample->needle_count;
+    cell->pages = kvr_room_take(cell->room, plan->page_size_count, sizeof *cell->pages, err);
+    cell->needles =
+        kvr_room_take_zeroed(cell->room, cell->needle_count, sizeof *cell->needles, err);
+    cell->scored = kvr_room_take_zeroed(cell->room, plan->score_count, sizeof *cell->scored, err);
+    if (cell->pages == NULL || cell->needles == NULL || cell->scored == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; i < plan->page_size_count; i++)
+        cell->pages[i] = kvr_pages_of(&cell->candidates, plan->page_sizes[i]);
+    for (size_t i = 0; i < cell->needle_count; i++)
+        kvr_candidates_needle(&cell->candidates, sample->needles[i], &cell->needles[i]);
+    return KVR_OK;
+}
+
+static enum kvr_status take_vectors(struct kvr_cell *cell, struct kvr_error *err)
+{
+    const struct kvr_layer *layer = cell->key.layer;
+    for (size_t i = 0; i < cell->plan->score_count; i++) {
+        const struct kvr_score *score = &cell->plan->scores[i];
+        if (!kvr_score_available(score, cell->key.sample, layer))
+            continue;
+        struct kvr_scored *scored = &cell->scored[cell->scored_count++];
+        scored->score = score;
+        scored->attention = score->scorer->source != KVR_FROM_COLUMN;
+        bool per_kv_head = !scored->attention && kvr_score_column(score, layer)->per_kv_head;
+        scored->heads = per_kv_head ? 1 : cell->key.ratio;
+        size_t values = scored->heads * cell->candidates.count;
+        scored->vectors = kvr_room_take(cell->room, values, sizeof *scored->vectors, err);
+        scored->totals = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        scored->entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        scored->weights = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        if (scored->vectors == NULL || scored->totals == NULL || scored->entropies == NULL ||
+            scored->weights == NULL)
+            return KVR_NO_MEMORY;
+    }
+    return KVR_OK;
+}
+
+/* The sum of a vector, or NaN where the vector is not finite. */
+static double total_of(const float *vector, size_t count)
+{
+    double total = 0;
+    for (size_t t = 0; t < count; t++) {
+        if (!isfinite(vector[t]))
+            return NAN;
+        total += (double)vector[t];
+    }
+    return total;
+}
+
+/* A value that is not finite although every recorded one is: 0 / 0, or beyond float's range. */
+static void zero_rest(float *vector, size_t count, uint64_t *replaced)
+{
+    for (size_t t = 0; t < count; t++)
+        if (!isfinite(vector[t])) {
+            vector[t] = 0;
+            (*replaced)++;
+        }
+}
+
+static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *scored)
+{
+    size_t count = cell->candidates.count;
+    for (size_t h = 0; h < scored->heads; h++) {
+        float *vector = scored->vectors + h * count;
+        scored->totals[h] = total_of(vector, count);
+        if (isnan(scored->totals[h]) && cell->plan->nan == KVR_NAN_ZERO) {
+            zero_rest(vector, count, &scored->replaced);
+            scored->totals[h] = total_of(vector, count);
+        }
+        scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
+    }
+    if (scored->not_finite > 0)
+        return;
+    for (size_t h = 0; h < scored->heads; h++)
+        scored->entropies[h] =
+            kvr_entropy_isolated(&cell->plan->entropy, scored->vectors + h * count, count,
+                                 cell->candidates.sinks);
+    kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
+}
+
+static void total_future(struct kvr_future *future, size_t count)
+{
+    double mass = 0, peak = 0;
+    future->mass_total = future->peak_total = NAN;
+    if (future->row_count == 0 || !future->finite)
+        return;
+    for (size_t t = 0; t < count; t++) {
+        mass += future->mass[t];
+        peak += future->peak[t];
+    }
+    if (fabs(mass) > 0) {
+        future->mass_total = mass;
+        future->peak_total = peak;
+    }
+}
+
+static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,
+                                         const struct kvr_scored *scored, struct kvr_error *err)
+{
+    size_t head = 0;
+    while (!isnan(scored->totals[head]))
+        head++;
+    kvr_fail(err, KVR_BAD_INPUT,
+             "\"%s\": /samples/%s/layers/%u: query head %zu is not finite under scorer %s",
+             cell->key.trace->path, cell->key.sample->name, cell->key.layer->number,
+             (size_t)cell->key.group * cell->key.ratio + head, scored->score->label);
+    return kvr_hint(err, "--nan exclude leaves such groups out, --nan zero replaces the values");
+}
+
+enum kvr_status kvr_cell_load(const struct kvr_plan *plan, struct kvr_trace *trace,
+                              const struct kvr_cell_key *key, struct kvr_room *room,
+                              struct kvr_cell *cell, struct kvr_error *err)
+{
+    *cell = (struct kvr_cell){.key = *key, .plan = plan, .trace = trace, .room = room};
+    enum kvr_status status = lay_out(cell, err);
+    if (status == KVR_OK)
+        status = take_vectors(cell, err);
+    if (status == KVR_OK)
+        status = kvr_rows_load(cell, err);
+    if (status == KVR_OK)
+        total_future(&cell->future, cell->candidates.count);
+    for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++) {
+        struct kvr_scored *scored = &cell->scored[i];
+        finish_vectors(cell, scored);
+        if (scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
+            status = refuse_not_finite(cell, scored, err);
+    }
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * The table of commands: the one place that lists them. A new command is a file cmd_<name>.c and
+ * two lines here.
+ */
+#include "replay/cli/command.h"
+
+#include <string.h>
+
+#include "replay/cli/nearest.h"
+
+extern const struct kvr_command kvr_command_help;
+
+const struct kvr_command *const kvr_commands[] = {
+    &kvr_command_help,
+    NULL,
+};
+
+const struct kvr_command *kvr_find_command(const char *name)
+{
+    for (size_t i = 0; kvr_commands[i] != NULL; i++)
+        if (strcmp(kvr_commands[i]->name, name) == 0)
+            return kvr_commands[i];
+    return NULL;
+}
+
+enum kvr_status kvr_fail_unknown_command(const char *name, struct kvr_error *err)
+{
+    char names[512] = "";
+    struct kvr_nearest nearest = {.typed = name};
+    for (size_t i = 0, used = 0; kvr_commands[i] != NULL && used < sizeof names; i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                                 kvr_commands[i]->name);
+        kvr_nearest_offer(&nearest, kvr_commands[i]->name);
+    }
+    kvr_fail(err, KVR_BAD_ARGUMENT, "unknown command \"%s\"; the commands are %s", name, names);
+    if (nearest.name != NULL)
+        return kvr_hint(err, "did you mean \"%s\"?", nearest.name);
+    return KVR_BAD_ARGUMENT;
+}

@@ -1,0 +1,74 @@
+/*
+ * The registry of group reductions.
+ */
+#include "replay/reduce.h"
+
+#include <string.h>
+
+static double sum_at(const float *vectors, size_t heads, size_t count, size_t t)
+{
+    double sum = 0;
+    for (size_t h = 0; h < heads; h++)
+        sum += (double)vectors[h * count + t];
+    return sum;
+}
+
+static void pool_mean(const float *vectors, size_t heads, size_t count, const double *weights,
+                      float *out)
+{
+    (void)weights;
+    for (size_t t = 0; t < count; t++)
+        out[t] = (float)(sum_at(vectors, heads, count, t) / (double)heads);
+}
+
+static void pool_sum(const float *vectors, size_t heads, size_t count, const double *weights,
+                     float *out)
+{
+    (void)weights;
+    for (size_t t = 0; t < count; t++)
+        out[t] = (float)sum_at(vectors, heads, count, t);
+}
+
+static void pool_max(const float *vectors, size_t heads, size_t count, const double *weights,
+                     float *out)
+{
+    (void)weights;
+    memcpy(out, vectors, count * sizeof *out);
+    for (size_t h = 1; h < heads; h++)
+        for (size_t t = 0; t < count; t++)
+            if (vectors[h * count + t] > out[t])
+                out[t] = vectors[h * count + t];
+}
+
+double kvr_reduce_entropy_at(const float *vectors, size_t heads, size_t count,
+                             const double *weights, size_t t)
+{
+    double sum = 0;
+    for (size_t h = 0; h < heads; h++)
+        sum += weights[h] * (double)vectors[h * count + t];
+    return sum;
+}
+
+static void pool_entropy(const float *vectors, size_t heads, size_t count, const double *weights,
+                         float *out)
+{
+    for (size_t t = 0; t < count; t++)
+        out[t] = (float)kvr_reduce_entropy_at(vectors, heads, count, weights, t);
+}
+
+const struct kvr_reduce kvr_reduces[] = {
+    {"head", "every query head for itself; the group holds the union", NULL},
+    {"mean", "mean of the group's heads", pool_mean},
+    {"max", "maximum over the group's heads", pool_max},
+    {"sum", "sum over the group's heads", pool_sum},
+    {"entropy", "heads weighted by their sink-isolated Renyi entropy", pool_entropy},
+    {NULL, NULL, NULL},
+};
+
+const struct kvr_reduce *kvr_reduce_find(const char *name)
+{
+    for (const struct kvr_reduce *reduce = kvr_reduces; reduce->name != NULL; reduce++)
+        if (strcmp(reduce->name, name) == 0)
+            return reduce;
+    return NULL;
+}

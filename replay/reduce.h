@@ -1,0 +1,33 @@
+/*
+ * Reductions over a group: how the score vectors of its query heads become what the group ranks
+ * by. Always explicit and always in the output, because mixing these up changes every number.
+ */
+#ifndef KVR_REDUCE_H
+#define KVR_REDUCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kvr_reduce {
+    const char *name;
+    const char *summary;
+    /*
+     * out[t] from vectors [heads][T], in double in head order, rounded once to float. `weights`
+     * [heads] are the sink-isolated entropy weights. NULL for `head`: every query head keeps its
+     * own set, and the group holds their union.
+     */
+    void (*pool)(const float *vectors, size_t heads, size_t count, const double *weights,
+                 float *out);
+};
+
+/* Ends with a NULL name. */
+extern const struct kvr_reduce kvr_reduces[];
+
+/* NULL if there is none of that name. */
+const struct kvr_reduce *kvr_reduce_find(const char *name);
+
+/* sum_h weights[h] A_h(t) at one candidate, not rounded (premises of theorem 4). */
+double kvr_reduce_entropy_at(const float *vectors, size_t heads, size_t count,
+                             const double *weights, size_t t);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * Streams attention rows, column sums and columns of one group. It must not know about policies.
+ */
+#include "replay/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK_VALUES = 1 << 18 }; /* 2 MiB of doubles: rows are read in blocks of about this size */
+
+/* One scorer over rows while the rows of a head stream by. */
+struct row_sum {
+    struct kvr_scored *scored;
+    struct kvr_row_range rows;
+    double *sum; /* [T] */
+};
+
+struct row_stream {
+    struct kvr_cell *cell;
+    size_t sum_count;
+    struct row_sum *sums;
+    struct kvr_row_range rows; /* every row that a scorer or the future needs */
+    size_t decode_start;
+    double *block; /* [block_rows][T] */
+    size_t block_rows;
+};
+
+/* --nan zero: the recorded value is replaced before it enters any sum. */
+static void replace_not_finite(double *values, size_t count, uint64_t *replaced)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i])) {
+            values[i] = 0;
+            (*replaced)++;
+        }
+}
+
+static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *stream,
+                                      struct kvr_error *err)
+{
+    const struct kvr_sample *sample = cell->key.sample;
+    size_t count = cell->candidates.count;
+    *stream = (struct row_stream){.cell = cell};
+    stream->decode_start = kvr_sample_decode_start(sample);
+    stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
+    stream->sums = kvr_room_take(cell->room, cell->scored_count, sizeof *stream->sums, err);
+    stream->block_rows = count < BLOCK_VALUES ? BLOCK_VALUES / count : 1;
+    if (stream->block_rows > sample->query_count)
+        stream->block_rows = sample->query_count;
+    stream->block = kvr_room_take(cell->room, stream->block_rows * count, sizeof(double), err);
+    if (stream->sums == NULL || stream->block == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; i < cell->scored_count; i++) {
+        struct kvr_scored *scored = &cell->scored[i];
+        if (scored->score->scorer->source != KVR_FROM_ROWS)
+            continue;
+        struct row_sum *sum = &stream->sums[stream->sum_count++];
+        sum->scored = scored;
+        sum->rows = kvr_score_rows(scored->score, sample);
+        sum->sum = kvr_room_take(cell->room, count, sizeof *sum->sum, err);
+        if (sum->sum == NULL)
+            return KVR_NO_MEMORY;
+        if (sum->rows.begin < stream->rows.begin)
+            stream->rows.begin = sum->rows.begin;
+    }
+    return KVR_OK;
+}
+
+static void add_row(const double *row, size_t count, bool first, double *sum)
+{
+    if (first)
+        memcpy(sum, row, count * sizeof *sum);
+    else
+        for (size_t t = 0; t < count; t++)
+            sum[t] += row[t];
+}
+
+static void take_prefill_row(struct row_stream *stream, size_t row_index, double *row)
+{
+    size_t count = stream->cell->candidates.count;
+    bool zero = stream->cell->plan->nan == KVR_NAN_ZERO;
+    uint64_t replaced = 0;
+    if (zero)
+        replace_not_finite(row, count, &replaced);
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        struct row_sum *sum = &stream->sums[i];
+        if (row_index < sum->rows.begin)
+            continue;
+        add_row(row, count, row_index == sum->rows.begin, sum->sum);
+        sum->scored->replaced += replaced;
+    }
+}
+
+static void take_decode_row(struct kvr_future *future, const double *row, size_t count)
+{
+    double check = 0;
+    for (size_t t = 0; t < count; t++) {
+        future->mass[t] += row[t];
+        future->peak[t] += row[t] * row[t];
+        check += row[t] * 0; /* NaN as soon as one value is not finite */
+    }
+    if (isnan(check))
+        future->finite = false;
+}
+
+static enum kvr_status stream_head(struct row_stream *stream, uint64_t head,
+                                   struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    size_t count = cell->candidates.count;
+    for (size_t row = stream->rows.begin; row < stream->rows.end;) {
+        size_t rows = stream->rows.end - row;
+        if (rows > stream->block_rows)
+            rows = stream->block_rows;
+        const uint64_t start[] = {head, row, cell->candidates.first};
+        const uint64_t size[] = {1, rows, count};
+        enum kvr_status status = kvr_trace_read(cell->trace, cell->key.layer->attention, start,
+                                                size, stream->block, err);
+        if (status != KVR_OK)
+            return status;
+        for (size_t i = 0; i < rows; i++, row++) {
+            double *values = stream->block + i * count;
+            if (row < stream->decode_start)
+                take_prefill_row(stream, row, values);
+            else
+                take_decode_row(&stream->cell->future, values, count);
+        }
+    }
+    return KVR_OK;
+}
+
+static void round_means(const struct row_sum *sum, size_t head, size_t count)
+{
+    double rows = (double)(sum->rows.end - sum->rows.begin);
+    float *vector = sum->scored->vectors + head * count;
+    for (size_t t = 0; t < count; t++)
+        vector[t] = (float)(sum->sum[t] / rows);
+}
+
+static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *err)
+{
+    size_t count = cell->candidates.count;
+    struct row_stream stream;
+    enum kvr_status status = prepare_stream(cell, &stream, err);
+    if (status != KVR_OK || stream.rows.begin >= stream.rows.end)
+        return status;
+    cell->future.row_count = stream.rows.end - stream.decode_start;
+    cell->future.finite = true;
+    cell->future.mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
+    cell->future.peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
+    if (cell->future.mass == NULL || cell->future.peak == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++) {
+        status = stream_head(&stream, (uint64_t)cell->key.group * cell->key.ratio + h, err);
+        for (size_t i = 0; status == KVR_OK && i < stream.sum_count; i++)
+            round_means(&stream.sums[i], h, count);
+    }
+    return status;
+}
+
+/* Reads [head][first … P-1] of a dataset of rank 2. */
+static enum kvr_status read_columns(const struct kvr_cell *cell, const struct kvr_dataset *dataset,
+                                    uint64_t head, double *values, struct kvr_error *err)
+{
+    const uint64_t start[] = {head, cell->candidates.first, 0};
+    const uint64_t size[] = {1, cell->candidates.count, 1};
+    return kvr_trace_read(cell->trace, dataset, start, size, values, err);
+}
+
+static void divide_by_total(const double *values, size_t count, float *vector)
+{
+    double total = 0;
+    for (size_t t = 0; t < count; t++)
+        total += values[t];
+    for (size_t t = 0; t < count; t++)
+        vector[t] = (float)(values[t] / total);
+}
+
+static enum kvr_status load_columns(struct kvr_cell *cell, struct kvr_scored *scored,
+                                    double *values, struct kvr_error *err)
+{
+    size_t count = cell->candidates.count;
+    bool accumulated = scored->score->scorer->source == KVR_FROM_ACCUMULATED;
+    const struct kvr_dataset *dataset =
+        accumulated ? cell->key.layer->accumulated
+                    : &kvr_score_column(scored->score, cell->key.layer)->data;
+    for (size_t h = 0; h < scored->heads; h++) {
+        uint64_t head = (uint64_t)cell->key.group * scored->heads + h;
+        enum kvr_status status = read_columns(cell, dataset, head, values, err);
+        if (status != KVR_OK)
+            return status;
+        if (cell->plan->nan == KVR_NAN_ZERO)
+            replace_not_finite(values, count, &scored->replaced);
+        float *vector = scored->vectors + h * count;
+        if (accumulated)
+            divide_by_total(values, count, vector);
+        else
+            for (size_t t = 0; t < count; t++)
+                vector[t] = (float)values[t];
+    }
+    return KVR_OK;
+}
+
+enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err)
+{
+    enum kvr_status status = KVR_OK;
+    if (cell->key.layer->attention != NULL)
+        status = load_attention(cell, err);
+    double *values = kvr_room_take(cell->room, cell->candidates.count, sizeof *values, err);
+    if (values == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++)
+        if (cell->scored[i].score->scorer->source != KVR_FROM_ROWS)
+            status = load_columns(cell, &cell->scored[i], values, err);
+    return status;
+}

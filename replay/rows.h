@@ -1,0 +1,17 @@
+/*
+ * From recorded values to score vectors: the only place of the replay that reads a trace's values.
+ */
+#ifndef KVR_ROWS_H
+#define KVR_ROWS_H
+
+#include "formats/base/status.h"
+#include "replay/cell.h"
+
+/*
+ * Fills the vectors of every scored of *cell and its future sums. Each recorded row that some
+ * scorer needs is read once per head, in ascending order; a score is summed in double in that
+ * order, divided in double and rounded once to float (MEASURES §1).
+ */
+enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err);
+
+#endif

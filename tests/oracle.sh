@@ -1,0 +1,69 @@
+#!/bin/sh
+# kvreplay replay against the oracle: the same options on the same trace must give the same tables,
+# and any number of threads the same bytes. `oracle.sh [NAME…]` runs the named cases of
+# oracle/cases.txt, where a line is `name | trace | options of replay` and the trace is a bundled
+# file or the word synth with options of that command.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+: "${BUILD:=$root/build/release}"
+: "${KVREPLAY:=$BUILD/kvreplay}"
+: "${TRACES:=$root/traces}"
+oracle="$BUILD/tests/oracle/oracle"
+tables="$BUILD/tests/oracle/tables"
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+
+trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//'; }
+names_in() { (cd "$1" && ls ./*.csv); }
+
+# One case; says what differs. Options hold no blanks within, so they are split as they stand.
+# shellcheck disable=SC2086
+run_case() { # trace, options
+    work="$scratch/work"
+    rm -rf "$work"
+    mkdir "$work"
+    case $1 in
+    synth*)
+        trace="$work/synth.h5"
+        "$KVREPLAY" synth "$trace" ${1#synth} || return 1
+        ;;
+    *) trace="$TRACES/$1" ;;
+    esac
+    mkdir "$work/oracle"
+    "$oracle" "$trace" -o "$work/oracle" $2 || return 1
+    for threads in 1 3; do
+        "$KVREPLAY" replay "$trace" -o "$work/$threads" --quiet --threads $threads $2 >/dev/null || return 1
+    done
+    names_in "$work/oracle" >"$work/expected"
+    names_in "$work/1" | diff "$work/expected" - || return 1
+    "$tables" "$work/oracle" "$work/1" || return 1
+    while read -r name; do
+        cmp "$work/1/$name" "$work/3/$name" || return 1
+    done <"$work/expected"
+}
+
+passed=0
+failed=0
+note() { # name, status
+    if [ "$2" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $1"
+    fi
+}
+
+"$oracle" --self-check
+note self-check $?
+asked=" $* "
+while IFS='|' read -r name trace options; do
+    name=$(echo "$name" | trim)
+    case $name in '' | '#'*) continue ;; esac
+    case $asked in "  " | *" $name "*) ;; *) continue ;; esac
+    run_case "$(echo "$trace" | trim)" "$options" </dev/null
+    note "$name" $?
+done <"$root/tests/oracle/cases.txt"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
