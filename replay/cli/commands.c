@@ -8,9 +8,13 @@
 
 #include "replay/cli/nearest.h"
 
+extern const struct kvr_command kvr_command_check;
 extern const struct kvr_command kvr_command_help;
+extern const struct kvr_command kvr_command_info;
 
 const struct kvr_command *const kvr_commands[] = {
+    &kvr_command_info,
+    &kvr_command_check,
     &kvr_command_help,
     NULL,
 };
