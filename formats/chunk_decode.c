@@ -110,10 +110,10 @@ static void replace(struct stage *stage, unsigned char *bytes, size_t size)
 static enum kvr_status undo_checksum(struct stage *stage, struct kvr_error *err)
 {
     if (stage->size < CHECKSUM_BYTES)
-        return kvr_fail(err, KVR_BAD_INPUT, "holds %zu bytes, too few for its checksum",
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, its %zu bytes are too few for a checksum",
                         stage->size);
     if (!checksum_matches(stage->bytes, stage->size - CHECKSUM_BYTES))
-        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: it does not match its checksum");
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, it does not match its checksum");
     stage->size -= CHECKSUM_BYTES;
     return KVR_OK;
 }
@@ -122,15 +122,14 @@ static enum kvr_status undo_deflate(struct stage *stage, size_t size, struct kvr
 {
     /* Asked before allocating: a chunk of a few bytes cannot hold gigabytes. */
     if (stage->size < size / MOST_EXPANSION)
-        return kvr_fail(err, KVR_BAD_INPUT,
-                        "is damaged: %zu bytes cannot inflate to the %zu of a chunk", stage->size,
-                        size);
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, its %zu bytes cannot inflate to %zu",
+                        stage->size, size);
     unsigned char *inflated = kvr_alloc(size, 1, err);
     if (inflated == NULL)
         return KVR_NO_MEMORY;
     if (!kvr_inflate(stage->bytes, stage->size, inflated, size)) {
         free(inflated);
-        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: it does not inflate to %zu bytes", size);
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, it does not inflate to %zu bytes", size);
     }
     replace(stage, inflated, size);
     return KVR_OK;
@@ -182,7 +181,7 @@ enum kvr_status kvr_chunk_decode(const struct kvr_chunk_plan *plan, uint32_t fil
             status = undo(plan, filter_mask, i, &stage, err);
     *bytes = stage.bytes;
     if (status == KVR_OK && stage.size != plan->bytes)
-        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: expected %zu bytes, found %zu",
-                        plan->bytes, stage.size);
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, expected %zu bytes, found %zu", plan->bytes,
+                        stage.size);
     return status;
 }

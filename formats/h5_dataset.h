@@ -60,7 +60,7 @@ struct kvr_h5_storage {
     uint64_t stored_bytes;
     bool shuffle, deflate, fletcher32, other_filters;
     unsigned deflate_level;
-    bool own_decoding; /* chunks can be fetched raw and decoded by `plan` */
+    bool own_decoding; /* chunks are to be fetched raw and decoded by `plan` */
     struct kvr_chunk_plan plan;
     unsigned char fill[KVR_H5_FILL_BYTES]; /* the element that was never written */
 };

@@ -71,17 +71,17 @@ static enum kvr_status explain(struct kvr_error *err)
 {
     char cause[256];
     kvr_h5_cause(cause, sizeof cause);
-    if (strstr(cause, "lock") != NULL) {
-        kvr_fail(err, KVR_IO, "another program has it open for writing: %s", cause);
+    if (strstr(cause, "lock file") != NULL) {
+        kvr_fail(err, KVR_IO, "another program has it open for writing (%s)", cause);
         return kvr_hint(err, "wait until it is written; if nothing writes it, set "
                              "HDF5_USE_FILE_LOCKING=FALSE in the environment");
     }
     if (strstr(cause, "truncated") != NULL || strstr(cause, "eof") != NULL) {
-        kvr_fail(err, KVR_BAD_INPUT, "is cut off: %s", cause);
+        kvr_fail(err, KVR_BAD_INPUT, "the file is cut off (%s)", cause);
         return kvr_hint(err, "copy or record it again: its end is missing");
     }
     if (strstr(cause, "for write") != NULL || strstr(cause, "SWMR") != NULL) {
-        kvr_fail(err, KVR_BAD_INPUT, "was not closed by the program that wrote it: %s", cause);
+        kvr_fail(err, KVR_BAD_INPUT, "the program that wrote it has not closed it (%s)", cause);
         return kvr_hint(err, "wait until it is written; if its writer died, try h5clear -s");
     }
     return kvr_h5_failed(err, "cannot be opened as HDF5");

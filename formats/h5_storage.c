@@ -117,7 +117,12 @@ static enum kvr_status inspect_chunks(const struct kvr_h5_dataset *dataset, bool
     }
     storage->plan.bytes = bytes;
     storage->own_decoding = true;
-    return inspect_filters(dataset->properties, allow_plugins, storage, err);
+    enum kvr_status status = inspect_filters(dataset->properties, allow_plugins, storage, err);
+    /* Where there is nothing to decode, HDF5 tells the size of a chunk from its shape and then
+       fetches as many bytes as the file's index says: a false index would overrun any buffer. */
+    if (storage->plan.filter_count == 0)
+        storage->own_decoding = false;
+    return status;
 }
 
 /* Bytes of the whole dataset, in whole chunks; false if they cannot be counted. */

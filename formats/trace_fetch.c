@@ -62,7 +62,7 @@ static enum kvr_status fetch(const struct kvr_read_request *request, hid_t id,
     if (size == 0)
         return KVR_OK;
     if (size > limit)
-        return kvr_fail(err, KVR_BAD_INPUT, "is damaged: it stores %llu bytes, at most %llu fit",
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, it stores %llu bytes where at most %llu fit",
                         (unsigned long long)size, (unsigned long long)limit);
     chunk->bytes = kvr_alloc((size_t)size, 1, err);
     if (chunk->bytes == NULL)
