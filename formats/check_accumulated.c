@@ -20,8 +20,8 @@ enum fault {
     FAULTS,
 };
 
-/* Rows in bfloat16 sum to 1 within this; means over many rows come nearer. */
-static const double row_tolerance = 4e-3;
+/* Rows in bfloat16 sum to 1 within this; sums over many rows come nearer. */
+static const double row_tolerance = 0x1p-8;
 static const double total_tolerance = 5e-3;
 
 struct scan {
@@ -51,7 +51,7 @@ static double relative_rounding(enum kvr_element kind)
     case KVR_HALF:
         return 0x1p-11;
     case KVR_BFLOAT16:
-        return 0x1p-9;
+        return 0x1p-8;
     case KVR_FLOAT:
     case KVR_DOUBLE:
         break;
@@ -67,8 +67,8 @@ static double drift_tolerance(const struct scan *scan, double sum, uint64_t rows
 {
     const double summing = 1e-4;
     enum kvr_element of_rows = scan->check->layer->attention->type.kind;
-    double relative = 2 * relative_rounding(of_rows) +
-                      2 * relative_rounding(scan->dataset->type.kind) + summing;
+    double relative =
+        2 * relative_rounding(of_rows) + 2 * relative_rounding(scan->dataset->type.kind) + summing;
     double subnormal = of_rows == KVR_HALF ? 0x1p-24 : 0;
     return relative * sum + (double)rows * subnormal + 1e-6;
 }
@@ -215,12 +215,11 @@ static enum kvr_status judge_not_finite(struct scan *scan, struct kvr_error *err
     }
     if (read->rows > 0)
         status = FOUND(scan, NOT_FINITE, KVR_FOUND_NOT_FINITE, KVR_ERROR, err,
-                       "%llu sums are not finite; groups lost: accumulated %u of %u",
+                       "sums not finite: %llu; groups lost: accumulated %u of %u",
                        wide(read->values), lost, groups);
     if (status == KVR_OK && unread->rows > 0)
         status = FOUND(scan, UNREAD_NOT_FINITE, KVR_FOUND_NOT_FINITE, KVR_NOTE, err,
-                       "%llu sums are not finite, where no scorer reads them",
-                       wide(unread->values));
+                       "sums not finite, where no scorer reads them: %llu", wide(unread->values));
     return status;
 }
 
@@ -230,14 +229,15 @@ static enum kvr_status judge_columns(struct scan *scan, struct kvr_error *err)
     const struct kvr_tally *tally = &scan->faults[NEGATIVE];
     if (tally->rows > 0)
         status = FOUND(scan, NEGATIVE, KVR_FOUND_NEGATIVE, KVR_ERROR, err,
-                       "%llu sums are negative, down to %.6g", wide(tally->values), -tally->worst);
+                       "negative sums: %llu, down to %.6g", wide(tally->values), -tally->worst);
     tally = &scan->faults[COLUMN_BOUND];
     if (status == KVR_OK && tally->rows > 0)
-        status = FOUND(scan, COLUMN_BOUND, KVR_FOUND_COLUMN_BOUND, KVR_WARNING, err,
-                       "%llu sums exceed the rows that see them, most in head %llu: token %llu has "
-                       "%.6g of at most %.6g",
-                       wide(tally->values), wide(tally->worst_head), wide(scan->bound_token),
-                       scan->bound_found, scan->bound_most);
+        status = FOUND(
+            scan, COLUMN_BOUND, KVR_FOUND_COLUMN_BOUND, KVR_WARNING, err,
+            "sums above the number of rows that see them: %llu, most in head %llu: token %llu has "
+            "%.6g of at most %.6g",
+            wide(tally->values), wide(tally->worst_head), wide(scan->bound_token),
+            scan->bound_found, scan->bound_most);
     tally = &scan->faults[DECODE_MASS];
     if (status == KVR_OK && tally->rows > 0)
         status = FOUND(scan, DECODE_MASS, KVR_FOUND_DECODE_MASS, KVR_WARNING, err,
@@ -252,7 +252,7 @@ static enum kvr_status judge_drift(struct scan *scan, struct kvr_error *err)
     if (tally->rows == 0)
         return KVR_OK;
     return FOUND(scan, DRIFT, KVR_FOUND_DRIFT, KVR_WARNING, err,
-                 "%llu sums differ from those of the recorded rows, most in head %llu: token %llu "
+                 "sums other than those of the recorded rows: %llu, most in head %llu: token %llu "
                  "has %.6g, its rows sum to %.6g (%+.2f %%)",
                  wide(tally->values), wide(tally->worst_head), wide(scan->drift_token),
                  scan->drift_found, scan->drift_expected,
@@ -270,8 +270,8 @@ static const char *guess_total(const struct scan *scan)
     const struct kvr_sample *sample = scan->check->sample;
     double recorded = 0, decoded = (double)(scan->tokens - scan->prompt);
     for (size_t q = 0; q < sample->query_count; q++)
-        recorded += sample->query_positions[q] >= scan->pad &&
-                    sample->query_positions[q] < scan->prompt;
+        recorded +=
+            sample->query_positions[q] >= scan->pad && sample->query_positions[q] < scan->prompt;
     double rows = (double)(scan->prompt - scan->pad), total = scan->total_found;
     if (is_near(total, 1))
         return ": already divided by their total";
@@ -303,7 +303,10 @@ static enum kvr_status judge_total(struct scan *scan, struct kvr_error *err)
 enum kvr_status kvr_check_accumulated(struct kvr_layer_check *check, struct kvr_error *err)
 {
     static enum kvr_status (*const judges[])(struct scan *, struct kvr_error *) = {
-        judge_not_finite, judge_columns, judge_drift, judge_total,
+        judge_not_finite,
+        judge_columns,
+        judge_drift,
+        judge_total,
     };
     const struct kvr_sample *sample = check->sample;
     struct scan scan = {

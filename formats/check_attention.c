@@ -48,15 +48,15 @@ struct scan {
     uint64_t *useless; /* [rows]: heads whose row is zero or not finite */
     unsigned *lost;    /* [kv_heads]: readers that a row which is not finite takes from the group */
 
-    uint64_t measured;       /* rows that are finite and not zero */
-    uint64_t above, below;   /* of them, sums above and below 1 by more than rounding */
-    uint64_t thinned;        /* sums far above 1, with zeros among the visible tokens */
+    uint64_t measured;        /* rows that are finite and not zero */
+    uint64_t above, below;    /* of them, sums above and below 1 by more than rounding */
+    uint64_t thinned;         /* sums far above 1, with zeros among the visible tokens */
     double smallest, largest; /* sums */
-    double missing;          /* sum of 1 - sum over `below` */
-    uint64_t flat, peaked;   /* rows that could, and cannot, be the softmax of probabilities */
-    uint64_t least_gap;      /* from the last position with mass to the row's own */
-    uint64_t reach, back;    /* farthest beyond the diagonal; most positions looked back */
-    double least;            /* the most negative value */
+    double missing;           /* sum of 1 - sum over `below` */
+    uint64_t flat, peaked;    /* rows that could, and cannot, be the softmax of probabilities */
+    uint64_t least_gap;       /* from the last position with mass to the row's own */
+    uint64_t reach, back;     /* farthest beyond the diagonal; most positions looked back */
+    double least;             /* the most negative value */
 };
 
 static unsigned readers_of(const struct scan *scan, uint64_t row)
@@ -103,8 +103,8 @@ static void note_masks(struct scan *scan, uint64_t head, uint64_t row,
     if (facts->padding.zeros < scan->pad)
         kvr_tally_add(&scan->faults[ON_PADDING], head, row, scan->pad - facts->padding.zeros,
                       facts->padding.mass);
-    uint64_t negative = facts->padding.negative + facts->before.negative +
-                        facts->visible.negative + facts->beyond.negative;
+    uint64_t negative = facts->padding.negative + facts->before.negative + facts->visible.negative +
+                        facts->beyond.negative;
     if (negative > 0) {
         double least = fmin(fmin(facts->padding.least, facts->before.least),
                             fmin(facts->visible.least, facts->beyond.least));
@@ -178,7 +178,8 @@ static enum kvr_status visit(void *context, uint64_t head, uint64_t row, const d
     const struct kvr_row_sight sight = {scan->tokens, scan->pad, position, scan->window};
     kvr_row_measure(values, &sight, scan->dataset->type.kind, &facts);
     if (facts.padding.not_finite + facts.before.not_finite + facts.visible.not_finite +
-            facts.beyond.not_finite > 0) {
+            facts.beyond.not_finite >
+        0) {
         note_not_finite(scan, head, row, values);
         return KVR_OK; /* what is left of it says nothing about sums and masks */
     }
@@ -230,13 +231,13 @@ static enum kvr_status judge_not_finite(struct scan *scan, struct kvr_error *err
         status = kvr_text_check(&lost, err);
         if (status == KVR_OK)
             status = FOUND(scan, NOT_FINITE, KVR_FOUND_NOT_FINITE, KVR_ERROR, err,
-                           "%llu values are not finite%s", (unsigned long long)read->values,
+                           "values not finite: %llu%s", (unsigned long long)read->values,
                            lost.data != NULL ? lost.data : "");
         kvr_text_free(&lost);
     }
     if (status == KVR_OK && unread->rows > 0)
         status = FOUND(scan, UNREAD_NOT_FINITE, KVR_FOUND_NOT_FINITE, KVR_NOTE, err,
-                       "%llu values are not finite, where no scorer reads them",
+                       "values not finite, where no scorer reads them: %llu",
                        (unsigned long long)unread->values);
     return status;
 }
@@ -258,8 +259,8 @@ static enum kvr_status judge_masks(struct scan *scan, struct kvr_error *err)
     const struct kvr_tally *tally = &scan->faults[NEGATIVE];
     if (tally->rows > 0)
         status = FOUND(scan, NEGATIVE, KVR_FOUND_NEGATIVE, KVR_ERROR, err,
-                       "%llu values are negative, down to %.6g",
-                       (unsigned long long)tally->values, scan->least);
+                       "negative values: %llu, down to %.6g", (unsigned long long)tally->values,
+                       scan->least);
     tally = &scan->faults[BEYOND_DIAGONAL];
     if (status == KVR_OK && tally->rows > 0)
         status = FOUND(scan, BEYOND_DIAGONAL, KVR_FOUND_ABOVE_DIAGONAL,
@@ -268,12 +269,12 @@ static enum kvr_status judge_masks(struct scan *scan, struct kvr_error *err)
                        tally->worst, (unsigned long long)scan->reach);
     tally = &scan->faults[OUTSIDE_WINDOW];
     if (status == KVR_OK && tally->rows > 0)
-        status = FOUND(scan, OUTSIDE_WINDOW, KVR_FOUND_OUTSIDE_WINDOW,
-                       tally->worst > negligible_mass ? KVR_ERROR : KVR_WARNING, err,
-                       "up to %.6g of a row lies outside the sliding window of %llu; rows reach "
-                       "back %llu positions",
-                       tally->worst, (unsigned long long)scan->window,
-                       (unsigned long long)scan->back);
+        status =
+            FOUND(scan, OUTSIDE_WINDOW, KVR_FOUND_OUTSIDE_WINDOW,
+                  tally->worst > negligible_mass ? KVR_ERROR : KVR_WARNING, err,
+                  "up to %.6g of a row lies outside the sliding window of %llu; rows reach "
+                  "back %llu positions",
+                  tally->worst, (unsigned long long)scan->window, (unsigned long long)scan->back);
     tally = &scan->faults[ON_PADDING];
     if (status == KVR_OK && tally->rows > 0)
         status = FOUND(scan, ON_PADDING, KVR_FOUND_PADDING_MASS, KVR_WARNING, err,
@@ -375,13 +376,17 @@ static enum kvr_status judge_sight(struct scan *scan, struct kvr_error *err)
                                   "%llu?",
                                   window, window);
     else if (scan->window == 0 && blind > 0)
-        status = kvr_findings_add(findings, KVR_FOUND_UNDECLARED_PADDING, KVR_WARNING, place, blind,
-                                  err, "no row of any head looks at the first %llu tokens: pad = "
-                                  "%llu?", blind, blind);
+        status =
+            kvr_findings_add(findings, KVR_FOUND_UNDECLARED_PADDING, KVR_WARNING, place, blind, err,
+                             "no row of any head looks at the first %llu tokens: pad = "
+                             "%llu?",
+                             blind, blind);
     else if (scan->pad == 0 && leading > 0)
         status = kvr_findings_add(findings, KVR_FOUND_UNDECLARED_PADDING, KVR_WARNING, place,
-                                  leading, err, "only the rows of the first %llu tokens are "
-                                  "useless, in every head: pad = %llu?", leading, leading);
+                                  leading, err,
+                                  "only the rows of the first %llu tokens are "
+                                  "useless, in every head: pad = %llu?",
+                                  leading, leading);
     if (status == KVR_OK && scan->least_gap > 0 && scan->least_gap != KVR_NOWHERE)
         status = kvr_findings_add(findings, KVR_FOUND_SHIFTED_ROWS, KVR_WARNING, place,
                                   scan->measured, err,

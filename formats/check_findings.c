@@ -19,7 +19,8 @@ static const struct {
                                     "layers that do not hold all of it give no needle row"},
     [KVR_FOUND_TOKENS] = {"tokens", "record the ids that the model was given, labels masked with "
                                     "-100 are not tokens"},
-    [KVR_FOUND_PADDING] = {"padding", "padding is never a candidate and its query rows are skipped"},
+    [KVR_FOUND_PADDING] = {"padding",
+                           "padding is never a candidate and its query rows are skipped"},
     [KVR_FOUND_NO_PREFILL] = {"no-prefill-rows", "last and window need rows of prompt positions; "
                                                  "check query_positions and prompt_length"},
     [KVR_FOUND_LAST_ROW] = {"last-row", "last stands for the query that decoding starts from; "
@@ -42,8 +43,9 @@ static const struct {
                                                     "positions a row sees, itself included?"},
     [KVR_FOUND_PADDING_MASS] = {"padding-mass", "real tokens look at padding: was the padding mask "
                                                 "given, is pad right?"},
-    [KVR_FOUND_SOFTMAX_TWICE] = {"softmax-twice", "rows are almost uniform, as the softmax of "
-                                                  "probabilities is: record the weights as they are"},
+    [KVR_FOUND_SOFTMAX_TWICE] = {"softmax-twice",
+                                 "rows are almost uniform, as the softmax of "
+                                 "probabilities is: record the weights as they are"},
     [KVR_FOUND_DROPOUT] = {"dropout", "some weights are zero and the others too large: switch "
                                       "dropout off (model.eval()) before recording"},
     [KVR_FOUND_SINK_LOGITS] = {"sink-logits", "a model with sink logits leaves mass to the sink; "
@@ -173,7 +175,7 @@ static void add_where(struct kvr_text *text, const struct kvr_tally *tally,
     } else if (full == heads) {
         kvr_text_add(text, ", all %llu %ss", (unsigned long long)names->rows, names->name);
     } else {
-        kvr_text_add(text, ", %llu of %llu %ss, first ", (unsigned long long)tally->rows,
+        kvr_text_add(text, ": %llu of %llu %ss, first ", (unsigned long long)tally->rows,
                      (unsigned long long)(heads * names->rows), names->name);
         if (heads > 1)
             kvr_text_add(text, "head %llu, ", (unsigned long long)tally->head);
@@ -226,9 +228,8 @@ static void add_message(struct kvr_text *text, const char *format, va_list args)
 
 enum kvr_status kvr_findings_tally(struct kvr_findings *findings, enum kvr_finding_kind kind,
                                    enum kvr_finding_level level, const char *place,
-                                   const struct kvr_tally *tally,
-                                   const struct kvr_row_names *names, struct kvr_error *err,
-                                   const char *format, ...)
+                                   const struct kvr_tally *tally, const struct kvr_row_names *names,
+                                   struct kvr_error *err, const char *format, ...)
 {
     struct kvr_text text = {0};
     add_where(&text, tally, names);

@@ -48,13 +48,13 @@ struct kvr_row_names {
 
 /*
  * Adds a finding whose message starts with where the tally's rows lie: "head 2, row 5 (position
- * 1019): ", "heads 0-2: 7 rows, first head 0, row 3 (position 255): ", "all 9 heads, all 6 rows: ".
+ * 1019): ", "heads 0-2: 7 of 18 rows, first head 0, row 3 (position 255): ", "all 9 heads, all 6
+ * rows: ".
  */
 enum kvr_status kvr_findings_tally(struct kvr_findings *findings, enum kvr_finding_kind kind,
                                    enum kvr_finding_level level, const char *place,
-                                   const struct kvr_tally *tally,
-                                   const struct kvr_row_names *names, struct kvr_error *err,
-                                   const char *format, ...) KVR_PRINTF(8, 9);
+                                   const struct kvr_tally *tally, const struct kvr_row_names *names,
+                                   struct kvr_error *err, const char *format, ...) KVR_PRINTF(8, 9);
 
 /* Adds a finding that has no head or row. */
 enum kvr_status kvr_findings_add(struct kvr_findings *findings, enum kvr_finding_kind kind,

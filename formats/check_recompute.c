@@ -28,9 +28,9 @@ struct work {
     size_t row_count;
     uint64_t rows[MOST_ROWS]; /* ascending */
 
-    double *queries;  /* [r][MOST_ROWS][head_dim] */
-    double *logits;   /* [r][MOST_ROWS][tokens] */
-    double *keys;     /* [block_tokens][head_dim] */
+    double *queries; /* [r][MOST_ROWS][head_dim] */
+    double *logits;  /* [r][MOST_ROWS][tokens] */
+    double *keys;    /* [block_tokens][head_dim] */
     uint64_t block_tokens;
     double *recorded; /* [tokens] */
 
@@ -110,8 +110,8 @@ static enum kvr_status compute_logits(struct work *work, uint64_t kv_head, uint6
                                       uint64_t head_count, struct kvr_error *err)
 {
     for (uint64_t t = 0; t < work->tokens; t += work->block_tokens) {
-        uint64_t here = work->tokens - t < work->block_tokens ? work->tokens - t
-                                                              : work->block_tokens;
+        uint64_t here =
+            work->tokens - t < work->block_tokens ? work->tokens - t : work->block_tokens;
         const uint64_t start[KVR_DATASET_RANK] = {kv_head, t, 0};
         const uint64_t count[KVR_DATASET_RANK] = {1, here, work->head_dim};
         enum kvr_status status = kvr_trace_read(work->check->trace, work->check->layer->key, start,
@@ -123,8 +123,8 @@ static enum kvr_status compute_logits(struct work *work, uint64_t kv_head, uint6
                 const double *query = work->queries + (i * MOST_ROWS + j) * work->head_dim;
                 double *logits = work->logits + (i * MOST_ROWS + j) * work->tokens + t;
                 for (uint64_t k = 0; k < here; k++)
-                    logits[k] = capped(work, dot(query, work->keys + k * work->head_dim,
-                                                 work->head_dim));
+                    logits[k] =
+                        capped(work, dot(query, work->keys + k * work->head_dim, work->head_dim));
             }
         }
     }
@@ -199,8 +199,9 @@ static enum kvr_status try_tiled(struct work *work, uint64_t first_head, uint64_
         const double *logits = work->logits + (i * MOST_ROWS + j) * work->tokens;
         status = read_recorded(work, head, work->rows[j], err);
         if (status == KVR_OK)
-            work->fits_tiled += fit_row(work->recorded, logits, first_seen(work, position),
-                                        position + 1).explained > good_fit;
+            work->fits_tiled +=
+                fit_row(work->recorded, logits, first_seen(work, position), position + 1)
+                    .explained > good_fit;
     }
     return status;
 }
@@ -238,9 +239,10 @@ static enum kvr_status judge(struct work *work, struct kvr_error *err)
     char guess[160] = "they fit the keys of no KV head";
     uint64_t half = work->differs.rows / 2;
     if (work->fits_tiled > half && work->fits_tiled > work->fits_grouped)
-        snprintf(guess, sizeof guess, "they fit KV head h mod %u instead of h / %llu: tiled, not "
-                 "repeated", (unsigned)work->check->layer->kv_heads,
-                 (unsigned long long)work->r);
+        snprintf(guess, sizeof guess,
+                 "they fit KV head h mod %u instead of h / %llu: tiled, not "
+                 "repeated",
+                 (unsigned)work->check->layer->kv_heads, (unsigned long long)work->r);
     else if (work->fits_grouped > half)
         snprintf(guess, sizeof guess, "they fit a scale of %.4g instead of %.4g",
                  work->scale * work->slope / (double)work->fits_grouped, work->scale);
@@ -252,7 +254,8 @@ static enum kvr_status judge(struct work *work, struct kvr_error *err)
     return kvr_findings_tally(work->check->findings, KVR_FOUND_RECOMPUTED, KVR_WARNING,
                               work->check->layer->attention->path, &work->differs, &names, err,
                               "rows differ from those of query and key by up to %.3g (total "
-                              "variation); %s", work->differs.worst, guess);
+                              "variation); %s",
+                              work->differs.worst, guess);
 }
 
 static enum kvr_status begin(struct work *work, struct kvr_layer_check *check,
@@ -290,7 +293,8 @@ enum kvr_status kvr_check_recomputation(struct kvr_layer_check *check, struct kv
 {
     struct work work;
     enum kvr_status status = begin(&work, check, err);
-    for (uint64_t g = 0; g < check->layer->kv_heads && work.row_count > 0 && status == KVR_OK; g++) {
+    for (uint64_t g = 0; g < check->layer->kv_heads && work.row_count > 0 && status == KVR_OK;
+         g++) {
         status = read_queries(&work, g * work.r, err);
         if (status == KVR_OK)
             status = compute_logits(&work, g, 0, work.r, err);

@@ -43,43 +43,23 @@ static unsigned long long wide(uint64_t value)
 
 /* ---------------------------------------------------------------------------- rules */
 
-/* Needle spans that `is_wrong` says are wrong: the first, and how many. */
-static bool wrong_needles(const struct kvr_sample *sample, struct kvr_text *message,
-                          bool (*is_wrong)(const struct kvr_sample *, const struct kvr_span *),
-                          const char *expected)
-{
-    uint64_t wrong = 0;
-    for (size_t n = 0; n < sample->needle_count; n++) {
-        const struct kvr_span *needle = &sample->needles[n];
-        if (is_wrong(sample, needle) && wrong++ == 0)
-            kvr_text_add(message, "needle %zu is [%llu, %llu), expected %s %llu to %llu", n,
-                         wide(needle->start), wide(needle->end), expected, wide(sample->pad),
-                         wide(sample->prompt_length));
-    }
-    if (wrong > 1)
-        kvr_text_add(message, ", and %llu more like it", wide(wrong - 1));
-    return wrong > 0;
-}
-
-static bool is_no_span(const struct kvr_sample *sample, const struct kvr_span *needle)
-{
-    return needle->start >= needle->end || needle->end > sample->context_length;
-}
-
-static bool is_outside_prompt(const struct kvr_sample *sample, const struct kvr_span *needle)
-{
-    return !is_no_span(sample, needle) &&
-           (needle->start < sample->pad || needle->end > sample->prompt_length);
-}
-
-static bool bad_needle(const struct kvr_sample *sample, struct kvr_text *message)
-{
-    return wrong_needles(sample, message, is_no_span, "a span of prompt tokens in");
-}
-
 static bool needle_outside_prompt(const struct kvr_sample *sample, struct kvr_text *message)
 {
-    return wrong_needles(sample, message, is_outside_prompt, "a span inside the prompt,");
+    uint64_t outside = 0;
+    for (size_t n = 0; n < sample->needle_count; n++) {
+        const struct kvr_span *needle = &sample->needles[n];
+        if (needle->start >= sample->pad && needle->end <= sample->prompt_length)
+            continue;
+        if (outside++ == 0)
+            kvr_text_add(message,
+                         "needle %zu is [%llu, %llu), expected a span inside the prompt, "
+                         "%llu to %llu",
+                         n, wide(needle->start), wide(needle->end), wide(sample->pad),
+                         wide(sample->prompt_length));
+    }
+    if (outside > 1)
+        kvr_text_add(message, ", and %llu more like it", wide(outside - 1));
+    return outside > 0;
 }
 
 static bool needle_without_tokens(const struct kvr_sample *sample, struct kvr_text *message)
@@ -106,8 +86,8 @@ static bool padding(const struct kvr_sample *sample, struct kvr_text *message)
 {
     if (sample->pad == 0)
         return false;
-    kvr_text_add(message, "%llu tokens of left padding; %llu recorded query rows are theirs and "
-                 "are skipped", wide(sample->pad), wide(count_rows(sample).padding));
+    kvr_text_add(message, "left padding of %llu; query rows of padding that are skipped: %llu",
+                 wide(sample->pad), wide(count_rows(sample).padding));
     return true;
 }
 
@@ -115,8 +95,10 @@ static bool no_prefill_row(const struct kvr_sample *sample, struct kvr_text *mes
 {
     if (!holds_attention(sample) || count_rows(sample).prefill > 0)
         return false;
-    kvr_text_add(message, "no row of a prompt position %llu to %llu: last and window have nothing "
-                 "to read", wide(sample->pad), wide(sample->prompt_length));
+    kvr_text_add(message,
+                 "no row of a prompt position %llu to %llu: last and window have nothing "
+                 "to read",
+                 wide(sample->pad), wide(sample->prompt_length));
     return true;
 }
 
@@ -125,8 +107,10 @@ static bool last_row_missing(const struct kvr_sample *sample, struct kvr_text *m
     struct rows rows = count_rows(sample);
     if (!holds_attention(sample) || rows.prefill == 0 || rows.last + 1 == sample->prompt_length)
         return false;
-    kvr_text_add(message, "the last prefill row is that of position %llu, not of the prompt's last "
-                 "token %llu; last uses it", wide(rows.last), wide(sample->prompt_length - 1));
+    kvr_text_add(message,
+                 "the last prefill row is that of position %llu, not of the prompt's last "
+                 "token %llu; last uses it",
+                 wide(rows.last), wide(sample->prompt_length - 1));
     return true;
 }
 
@@ -135,7 +119,7 @@ static bool short_window(const struct kvr_sample *sample, struct kvr_text *messa
     struct rows rows = count_rows(sample);
     if (!holds_attention(sample) || rows.prefill == 0 || rows.prefill >= KVR_DEFAULT_WINDOW)
         return false;
-    kvr_text_add(message, "%llu prefill rows: window averages all of them instead of %d",
+    kvr_text_add(message, "prefill rows: %llu; window averages all of them instead of %d",
                  wide(rows.prefill), KVR_DEFAULT_WINDOW);
     return true;
 }
@@ -155,7 +139,6 @@ static const struct rule {
     /* Whether the sample breaks the rule; then *message (empty before) says how. */
     bool (*is_broken)(const struct kvr_sample *sample, struct kvr_text *message);
 } rules[] = {
-    {KVR_FOUND_NEEDLE, KVR_ERROR, "/needles", bad_needle},
     {KVR_FOUND_NEEDLE, KVR_WARNING, "/needles", needle_outside_prompt},
     {KVR_FOUND_NEEDLE, KVR_NOTE, "/needles", needle_without_tokens},
     {KVR_FOUND_TOKENS, KVR_WARNING, "/tokens", negative_tokens},
@@ -184,7 +167,7 @@ static enum kvr_status apply_rule(const struct rule *rule, const struct kvr_trac
         }
     }
     if (count > 1)
-        kvr_text_add(&first, " (and %llu more samples)", wide(count - 1));
+        kvr_text_add(&first, " (and %llu more sample%s)", wide(count - 1), count > 2 ? "s" : "");
     enum kvr_status status = kvr_text_check(&message, err);
     if (status == KVR_OK)
         status = kvr_text_check(&first, err);

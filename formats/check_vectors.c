@@ -9,10 +9,10 @@
 
 struct scan {
     uint64_t width;
-    const uint64_t *positions; /* of the rows; NULL where row = position, or for scores */
-    uint64_t pad;              /* rows at positions below are not looked at */
+    const uint64_t *positions;     /* of the rows; NULL where row = position, or for scores */
+    uint64_t pad;                  /* rows at positions below are not looked at */
     uint64_t first_read, end_read; /* values of a score that a scorer reads */
-    bool is_score;             /* one row of tokens for each head, where 0 is a value like any */
+    bool is_score; /* one row of tokens for each head, where 0 is a value like any */
     struct kvr_tally not_finite, unread, zero;
 };
 
@@ -47,12 +47,12 @@ static enum kvr_status judge(const struct scan *scan, const struct kvr_dataset *
     uint64_t rows = dataset->shape[0] * (names->rows > 0 ? names->rows : 1);
     if (scan->not_finite.rows > 0)
         status = kvr_findings_tally(findings, KVR_FOUND_NOT_FINITE, KVR_ERROR, dataset->path,
-                                    &scan->not_finite, names, err, "%llu values are not finite",
+                                    &scan->not_finite, names, err, "values not finite: %llu",
                                     (unsigned long long)scan->not_finite.values);
     if (status == KVR_OK && scan->unread.rows > 0)
         status = kvr_findings_tally(findings, KVR_FOUND_NOT_FINITE, KVR_NOTE, dataset->path,
                                     &scan->unread, names, err,
-                                    "%llu values are not finite, where no scorer reads them",
+                                    "values not finite, where no scorer reads them: %llu",
                                     (unsigned long long)scan->unread.values);
     if (status != KVR_OK || scan->zero.rows == 0)
         return status;

@@ -157,8 +157,7 @@ static enum kvr_status commit(void *context, size_t index, void *result, struct 
     return status;
 }
 
-static enum kvr_status check_samples(const struct run *run,
-                                     const struct kvr_check_options *options,
+static enum kvr_status check_samples(const struct run *run, const struct kvr_check_options *options,
                                      struct kvr_error *err)
 {
     struct kvr_findings findings = {0};

@@ -77,10 +77,10 @@ struct kvr_finding {
 };
 
 struct kvr_check_options {
-    unsigned threads;           /* at least 1 */
-    const bool *samples;        /* [sample_count], NULL for all */
-    const uint32_t *layers;     /* numbers of the wanted layers, NULL for all */
-    size_t layer_count;         /* of `layers` */
+    unsigned threads;       /* at least 1 */
+    const bool *samples;    /* [sample_count], NULL for all */
+    const uint32_t *layers; /* numbers of the wanted layers, NULL for all */
+    size_t layer_count;     /* of `layers` */
 };
 
 /* What was looked at. */
@@ -94,11 +94,10 @@ struct kvr_check_extent {
  * with that status. extent may be NULL. Bytes that cannot be read are a finding; apart from `found`
  * only KVR_NO_MEMORY and KVR_INTERNAL end the check.
  */
-enum kvr_status kvr_trace_check(struct kvr_trace *trace, const struct kvr_check_options *options,
-                                enum kvr_status (*found)(void *context,
-                                                         const struct kvr_finding *finding,
-                                                         struct kvr_error *err),
-                                void *context, struct kvr_check_extent *extent,
-                                struct kvr_error *err);
+enum kvr_status
+kvr_trace_check(struct kvr_trace *trace, const struct kvr_check_options *options,
+                enum kvr_status (*found)(void *context, const struct kvr_finding *finding,
+                                         struct kvr_error *err),
+                void *context, struct kvr_check_extent *extent, struct kvr_error *err);
 
 #endif

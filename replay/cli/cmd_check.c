@@ -11,7 +11,7 @@
 #include "formats/trace_check.h"
 #include "replay/cli/command.h"
 #include "replay/cli/readable.h"
-#include "replay/cli/selection.h"
+#include "replay/cli/trace_parts.h"
 
 enum { LEVELS = 3 };
 
@@ -182,9 +182,8 @@ static enum kvr_status run_check(const struct kvr_command *command,
     uint64_t threads = kvr_processor_count();
     check->json = kvr_argument(command, arguments, "--json") != NULL;
     check->limit = 20;
-    enum kvr_status status =
-        kvr_argument_unsigned("--threads", kvr_argument(command, arguments, "--threads"), 1, 1024,
-                              &threads, err);
+    enum kvr_status status = kvr_argument_unsigned(
+        "--threads", kvr_argument(command, arguments, "--threads"), 1, 1024, &threads, err);
     if (status == KVR_OK)
         status = kvr_argument_unsigned("--limit", kvr_argument(command, arguments, "--limit"), 0,
                                        UINT64_MAX, &check->limit, err);
@@ -195,10 +194,10 @@ static enum kvr_status run_check(const struct kvr_command *command,
     if (status == KVR_OK)
         status = kvr_trace_open(arguments->operands[0], NULL, &trace, err);
     if (status == KVR_OK)
-        status = kvr_select_samples(trace, kvr_argument(command, arguments, "--samples"), &samples,
-                                    err);
+        status =
+            kvr_choose_samples(trace, kvr_argument(command, arguments, "--samples"), &samples, err);
     if (status == KVR_OK)
-        status = kvr_select_layers(trace, kvr_argument(command, arguments, "--layers"), &layers,
+        status = kvr_choose_layers(trace, kvr_argument(command, arguments, "--layers"), &layers,
                                    &how.layer_count, err);
     how.samples = samples;
     how.layers = layers;

@@ -59,6 +59,9 @@ static void add_head(struct kvr_text *page, const struct kvr_trace *trace,
     }
     kvr_text_string(page, "\n  size      ");
     kvr_text_size(page, trace->file_bytes);
+    kvr_text_string(page, " (");
+    kvr_text_thousands(page, trace->file_bytes);
+    kvr_text_string(page, " bytes)");
     kvr_text_string(page, "\n  holds     ");
     add_plural(page, trace->sample_count, "sample");
     kvr_text_string(page, ", ");
@@ -224,8 +227,8 @@ static void add_layers(struct kvr_text *page, const struct kvr_trace *trace,
         kvr_columns_cell(&table, "%s", text_of(&numbers));
         kvr_columns_cell(&table, "%s", text_of(&count));
         kvr_columns_cell(&table, "%u query / %u KV heads (r = %u)", (unsigned)layer->query_heads,
-                         (unsigned)layer->kv_heads, (unsigned)(layer->query_heads /
-                                                               layer->kv_heads));
+                         (unsigned)layer->kv_heads,
+                         (unsigned)(layer->query_heads / layer->kv_heads));
         add_layer_kind(&table, layer);
         add_layer_members(&table, layer);
         kvr_columns_end_row(&table);
@@ -293,8 +296,7 @@ static void add_sizes(struct kvr_columns *columns, const struct kvr_dataset_grou
 static void add_datasets(struct kvr_text *page, const struct kvr_info *info)
 {
     struct kvr_columns table = {0};
-    size_t shown =
-        info->dataset_group_count < MOST_LINES ? info->dataset_group_count : MOST_LINES;
+    size_t shown = info->dataset_group_count < MOST_LINES ? info->dataset_group_count : MOST_LINES;
     for (size_t i = 0; i < shown; i++) {
         const struct kvr_dataset_group *group = &info->dataset_groups[i];
         const struct kvr_dataset *dataset = group->first;
@@ -305,7 +307,7 @@ static void add_datasets(struct kvr_text *page, const struct kvr_info *info)
         kvr_columns_cell(&table, "%s", text_of(&shape));
         kvr_columns_cell(&table, "%s%s%s", kvr_element_name(dataset->type.kind),
                          dataset->type.as_uint16 ? " as uint16" : "",
-                         dataset->type.big_endian ? ", big-endian" : "");
+                         dataset->type.big_endian ? ", big-endian" : ", little-endian");
         add_storage(&table, group);
         add_sizes(&table, group);
         kvr_columns_end_row(&table);

@@ -142,10 +142,9 @@ static enum kvr_status add_dataset(struct gathering *gathering, const char *name
     size_t i = 0;
     if (dataset == NULL)
         return KVR_OK;
-    while (i < info->dataset_group_count &&
-           (info->dataset_groups[i].is_column != is_column ||
-            strcmp(info->dataset_groups[i].name, name) != 0 ||
-            !same_storage(info->dataset_groups[i].first, dataset)))
+    while (i < info->dataset_group_count && (info->dataset_groups[i].is_column != is_column ||
+                                             strcmp(info->dataset_groups[i].name, name) != 0 ||
+                                             !same_storage(info->dataset_groups[i].first, dataset)))
         i++;
     if (i == info->dataset_group_count) {
         void *groups = info->dataset_groups;
@@ -191,8 +190,8 @@ static enum kvr_status gather_datasets(struct gathering *gathering, const struct
             for (size_t l = 0; l < sample->layer_count && status == KVR_OK; l++) {
                 const struct kvr_layer *layer = &sample->layers[l];
                 if (kind < MEMBERS)
-                    status = add_dataset(gathering, names[kind], false, member_of(layer, kind),
-                                         err);
+                    status =
+                        add_dataset(gathering, names[kind], false, member_of(layer, kind), err);
                 for (size_t c = 0; kind == MEMBERS && c < layer->column_count && status == KVR_OK;
                      c++)
                     status = add_dataset(gathering, layer->columns[c].name, true,

@@ -54,8 +54,9 @@ struct kvr_info {
     uint64_t layers; /* over all samples */
     uint64_t datasets;
     size_t layer_group_count, dataset_group_count;
-    struct kvr_layer_group *layer_groups;     /* by their first layer in the file */
-    struct kvr_dataset_group *dataset_groups; /* attention, accumulated, query, key, value, columns */
+    struct kvr_layer_group *layer_groups; /* by their first layer in the file */
+    struct kvr_dataset_group
+        *dataset_groups; /* attention, accumulated, query, key, value, columns */
     struct kvr_ability abilities[KVR_ABILITIES];
 };
 

@@ -111,9 +111,8 @@ static void add_dataset_group(struct kvr_json *json, const struct kvr_dataset_gr
     kvr_json_unsigned(json, "stored_bytes", group->stored_bytes);
     kvr_json_unsigned(json, "raw_bytes", group->raw_bytes);
     kvr_json_number(json, "ratio",
-                    group->stored_bytes > 0
-                        ? (double)group->raw_bytes / (double)group->stored_bytes
-                        : NAN);
+                    group->stored_bytes > 0 ? (double)group->raw_bytes / (double)group->stored_bytes
+                                            : NAN);
     kvr_json_end(json);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Names and numbers from the command line, checked against what a trace holds.
  */
-#include "replay/cli/selection.h"
+#include "replay/cli/trace_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static enum kvr_status unknown_sample(const struct kvr_trace *trace, const char 
     return KVR_BAD_ARGUMENT;
 }
 
-enum kvr_status kvr_select_samples(const struct kvr_trace *trace, const char *text, bool **chosen,
+enum kvr_status kvr_choose_samples(const struct kvr_trace *trace, const char *text, bool **chosen,
                                    struct kvr_error *err)
 {
     char **names;
@@ -112,7 +112,7 @@ static enum kvr_status unknown_layer(const struct kvr_trace *trace, const char *
 }
 
 /* Marks the existing layers of one item; numbers and taken have `count` entries. */
-static enum kvr_status select_item(const struct kvr_trace *trace, char *item,
+static enum kvr_status choose_item(const struct kvr_trace *trace, char *item,
                                    const uint64_t *numbers, size_t count, bool *taken,
                                    struct kvr_error *err)
 {
@@ -127,7 +127,7 @@ static enum kvr_status select_item(const struct kvr_trace *trace, char *item,
     return any ? KVR_OK : unknown_layer(trace, item, numbers, count, err);
 }
 
-enum kvr_status kvr_select_layers(const struct kvr_trace *trace, const char *text,
+enum kvr_status kvr_choose_layers(const struct kvr_trace *trace, const char *text,
                                   uint32_t **layers, size_t *count, struct kvr_error *err)
 {
     char **items = NULL;
@@ -145,7 +145,7 @@ enum kvr_status kvr_select_layers(const struct kvr_trace *trace, const char *tex
     if (numbers == NULL || taken == NULL || chosen == NULL)
         status = KVR_NO_MEMORY;
     for (size_t i = 0; i < item_count && status == KVR_OK; i++)
-        status = select_item(trace, items[i], numbers, all, taken, err);
+        status = choose_item(trace, items[i], numbers, all, taken, err);
     for (size_t i = 0; i < all && status == KVR_OK; i++)
         if (taken[i])
             chosen[used++] = (uint32_t)numbers[i];
