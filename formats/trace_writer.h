@@ -3,7 +3,12 @@
  *
  * The file is `path`.tmp until kvr_trace_writer_commit renames it: an interrupted or failed writer
  * leaves the old file or nothing. Values are rounded here (nearest, ties to even) and handed to
- * HDF5 as stored bits. Written files can be read by HDF5 1.10 and later.
+ * HDF5 as stored bits. Written files can be read by HDF5 1.10 and later. The same calls give the
+ * same bytes: nothing is stamped with a time.
+ *
+ * A writer belongs to one thread at a time, and where HDF5 was built without thread safety no
+ * other thread may be inside HDF5 meanwhile. After a failure only kvr_trace_writer_abandon, or
+ * kvr_trace_writer_commit, which then abandons and reports that failure again, is of use.
  */
 #ifndef KVR_TRACE_WRITER_H
 #define KVR_TRACE_WRITER_H
@@ -24,13 +29,21 @@ struct kvr_storage {
     struct kvr_element_type type;
     bool contiguous;                  /* else chunked */
     uint64_t chunk[KVR_DATASET_RANK]; /* 0 in the first place: chosen by the writer, 0.25-4 MiB,
-                                         aligned to a group's heads where the first axis is heads */
+                                         aligned to a group's heads where the first axis is heads;
+                                         cut to the shape in any case */
     bool shuffle, fletcher32;
     unsigned deflate_level; /* 0: none */
 };
 
 /* half, chunked, shuffle, deflate 1. */
 struct kvr_storage kvr_storage_default(void);
+
+/*
+ * Fills storage->chunk for a dataset of this shape as the writer would: whole groups of `heads`
+ * query heads (1 for KV heads), as much of the last axis as fits, then of the one before it.
+ */
+void kvr_storage_choose_chunk(struct kvr_storage *storage, unsigned rank, const uint64_t *shape,
+                              uint64_t heads);
 
 /* model and producer may be NULL. */
 enum kvr_status kvr_trace_writer_open(const char *path, const char *model, const char *producer,

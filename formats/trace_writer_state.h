@@ -1,0 +1,39 @@
+/*
+ * What the two halves of the trace writer share; private to trace_writer.c and dataset_writer.c.
+ */
+#ifndef KVR_TRACE_WRITER_STATE_H
+#define KVR_TRACE_WRITER_STATE_H
+
+#include <hdf5.h>
+
+#include "formats/sink.h"
+#include "formats/trace_writer.h"
+
+struct kvr_trace_writer {
+    char *path;
+    struct kvr_sink *sink;
+    hid_t file, sample, layer;       /* H5I_INVALID_HID if none is open */
+    char *sample_place;              /* "/samples/0" */
+    char *layer_place;               /* "/samples/0/layers/3" */
+    uint64_t context_length;         /* of the current sample */
+    uint64_t query_count;            /* of the current sample */
+    uint32_t sample_heads[2];        /* query heads, KV heads of the current sample */
+    uint32_t query_heads, kv_heads;  /* of the current layer */
+    struct kvr_dataset_writer *open; /* datasets that were not closed yet */
+    struct kvr_error failure;        /* the first one; KVR_OK so far */
+};
+
+/* Remembers the first failure, so that a commit cannot pass over it. Returns status. */
+enum kvr_status kvr_trace_writer_note(struct kvr_trace_writer *writer, enum kvr_status status,
+                                      const struct kvr_error *err);
+
+/* A property list of this class that keeps times out of the file; negative on failure. */
+hid_t kvr_untimed_properties(hid_t class_id);
+
+/* A string attribute as h5py writes it: UTF-8 of variable length. Nothing is written for NULL. */
+herr_t kvr_put_string(hid_t object, const char *name, const char *value);
+
+/* Releases a dataset without reporting; what it held in memory is lost. */
+void kvr_dataset_writer_drop(struct kvr_dataset_writer *dataset);
+
+#endif
