@@ -251,36 +251,42 @@ double dilution(double owner_mass, double eta, const double *slack, long sibling
     return owner_mass * D / (C + D);
 }
 
+/* The theorem speaks of real numbers: the pooled value at the peak is not rounded to float. */
 struct premise premise_of(const struct options *o, const struct candidates *c, const float *vectors,
                           long count, struct span needle)
 {
     struct premise p = {.largest_slack = NAN};
-    double non_sinks = (double)(c->count - c->sinks);
-    float *pooled = room(c->count, sizeof *pooled), largest = -INFINITY;
+    double non_sinks = (double)(c->count - c->sinks), largest = -INFINITY;
+    double *entropy = room(count, sizeof *entropy), *weight = room(count, sizeof *weight);
     double *slack = room(count, sizeof *slack);
     for (long h = 0; h < count; h++)
         for (long t = needle.start - c->first; t < needle.end - c->first; t++)
-            if (vectors[h * c->count + t] > largest) {
-                largest = vectors[h * c->count + t];
+            if ((double)vectors[h * c->count + t] > largest) {
+                largest = (double)vectors[h * c->count + t];
                 p.owner = h;
                 p.peak = c->first + t;
             }
-    p.owner_mass = (double)largest;
-    p.owner_entropy = entropy_isolated(o, c, &vectors[p.owner * c->count]);
+    p.owner_mass = largest;
+    for (long h = 0; h < count; h++)
+        entropy[h] = entropy_isolated(o, c, &vectors[h * c->count]);
+    p.owner_entropy = entropy[p.owner];
     long siblings = 0;
     for (long h = 0; h < count; h++) {
         if (h == p.owner)
             continue;
-        double entropy = entropy_isolated(o, c, &vectors[h * c->count]);
-        slack[siblings] = fmax(0, log(non_sinks) - entropy);
+        slack[siblings] = fmax(0, log(non_sinks) - entropy[h]);
         p.largest_slack = fmax(p.largest_slack, slack[siblings]); /* fmax passes over NaN */
         siblings++;
     }
-    reduce_vectors(o, c, REDUCE_ENTROPY, vectors, count, pooled);
-    p.pooled_mass = (double)pooled[p.peak - c->first];
-    p.bound =
-        p.owner_mass - dilution(p.owner_mass, p.owner_entropy, slack, siblings, o->tau, non_sinks);
-    free(pooled);
+    softmax_weights(entropy, count, o->tau, weight);
+    for (long h = 0; h < count; h++)
+        p.pooled_mass += weight[h] * (double)vectors[h * c->count + (p.peak - c->first)];
+    double delta = dilution(p.owner_mass, p.owner_entropy, slack, siblings, o->tau, non_sinks);
+    if (siblings > 0 && !(non_sinks > 0))
+        delta = p.owner_mass; /* (T-S)^(-1/tau), and so D, is infinite: the bound says nothing */
+    p.bound = p.owner_mass - delta;
+    free(entropy);
+    free(weight);
     free(slack);
     return p;
 }
