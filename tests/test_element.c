@@ -1,0 +1,218 @@
+/*
+ * Element types: every 16-bit pattern against its definition, rounding against exact arithmetic.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/random.h"
+#include "formats/element.h"
+#include "tests/suites.h"
+
+enum { PATTERNS = 1 << 16 };
+
+/* A 16-bit float by its definition: sign, exponent with bias, fraction of `mantissa` bits. */
+static double defined_value(unsigned bits, int mantissa)
+{
+    int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1;
+    int exponent = (int)(bits >> mantissa) & ((1 << exponent_bits) - 1);
+    int fraction = (int)bits & ((1 << mantissa) - 1);
+    double sign = bits & 0x8000 ? -1 : 1;
+    if (exponent == (1 << exponent_bits) - 1)
+        return fraction != 0 ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, 1 - bias - mantissa);
+    return sign * ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
+}
+
+/* Equal in every bit that counts: signs of zeros matter, payloads of NaN do not. */
+static bool same(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static const struct {
+    enum kvr_element kind;
+    int mantissa;
+    uint16_t (*from_double)(double);
+    float (*to_float)(uint16_t);
+} narrow[] = {
+    {KVR_HALF, 10, kvr_half_from_double, kvr_half_to_float},
+    {KVR_BFLOAT16, 7, kvr_bfloat16_from_double, kvr_bfloat16_to_float},
+};
+
+START_TEST(every_pattern_has_its_value)
+{
+    for (unsigned bits = 0; bits < PATTERNS; bits++) {
+        double expected = defined_value(bits, narrow[_i].mantissa);
+        double found = (double)narrow[_i].to_float((uint16_t)bits);
+        ck_assert_msg(same(found, expected), "%s %04x: %.17g, not %.17g",
+                      kvr_element_name(narrow[_i].kind), bits, found, expected);
+    }
+}
+END_TEST
+
+/* Decodes `count` elements at an odd address, both the wide and the last few. */
+static void check_decoding(struct kvr_element_type type, const unsigned char *stored, size_t offset,
+                           size_t count, const double *expected)
+{
+    size_t size = kvr_element_size(type.kind);
+    unsigned char *moved = malloc(count * size + offset + 1);
+    double *values = malloc((count + 1) * sizeof *values);
+    ck_assert(moved != NULL && values != NULL);
+    memcpy(moved + offset, stored, count * size);
+    values[count] = 12345;
+    kvr_element_decode(type, moved + offset, count, values);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(same(values[i], expected[i]), "%s, element %zu of %zu: %.17g, not %.17g",
+                      kvr_element_name(type.kind), i, count, values[i], expected[i]);
+    ck_assert(same(values[count], 12345));
+    free(moved);
+    free(values);
+}
+
+static void check_every_pattern(int mantissa, enum kvr_element kind, bool big_endian)
+{
+    static unsigned char stored[2 * PATTERNS];
+    static double expected[PATTERNS];
+    for (unsigned bits = 0; bits < PATTERNS; bits++) {
+        stored[2 * bits + !big_endian] = (unsigned char)(bits >> 8);
+        stored[2 * bits + big_endian] = (unsigned char)bits;
+        expected[bits] = defined_value(bits, mantissa);
+    }
+    struct kvr_element_type type = {.kind = kind, .big_endian = big_endian};
+    check_decoding(type, stored, 0, PATTERNS, expected);
+    for (size_t count = 0; count < 40; count++)
+        for (size_t offset = 0; offset < 4; offset++)
+            check_decoding(type, stored + 2 * 0x3bf0, offset, count, expected + 0x3bf0);
+}
+
+/* Bit 0: big-endian. Bit 1: without SIMD. */
+START_TEST(blocks_decode_as_single_values_do)
+{
+    if (_i & 2)
+        setenv("KVREPLAY_ISA", "scalar", 1);
+    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
+        check_every_pattern(narrow[k].mantissa, narrow[k].kind, _i & 1);
+}
+END_TEST
+
+START_TEST(floats_and_doubles_decode_exactly)
+{
+    const double values[] = {0.0,      -0.0,      1.0, -2.5,     0x1p-149, 0x1.fffffep127,
+                             INFINITY, -INFINITY, NAN, 0x1p-126, 3.0,      -0x1.8p-130};
+    enum { COUNT = sizeof values / sizeof *values };
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        unsigned char floats[4 * COUNT], doubles[8 * COUNT];
+        for (size_t i = 0; i < COUNT; i++) {
+            float single = (float)values[i];
+            uint32_t bits4;
+            uint64_t bits8;
+            memcpy(&bits4, &single, 4);
+            memcpy(&bits8, &values[i], 8);
+            for (size_t b = 0; b < 4; b++)
+                floats[4 * i + b] = (unsigned char)(bits4 >> 8 * (big_endian ? 3 - b : b));
+            for (size_t b = 0; b < 8; b++)
+                doubles[8 * i + b] = (unsigned char)(bits8 >> 8 * (big_endian ? 7 - b : b));
+        }
+        check_decoding((struct kvr_element_type){.kind = KVR_FLOAT, .big_endian = big_endian},
+                       floats, 1, COUNT, values);
+        check_decoding((struct kvr_element_type){.kind = KVR_DOUBLE, .big_endian = big_endian},
+                       doubles, 3, COUNT, values);
+    }
+}
+END_TEST
+
+START_TEST(every_pattern_survives_the_way_there_and_back)
+{
+    for (unsigned bits = 0; bits < PATTERNS; bits++) {
+        double value = defined_value(bits, narrow[_i].mantissa);
+        uint16_t found = narrow[_i].from_double(value);
+        if (isnan(value))
+            ck_assert(isnan(defined_value(found, narrow[_i].mantissa)));
+        else
+            ck_assert_uint_eq(found, bits);
+    }
+}
+END_TEST
+
+/* Between each two neighbours: the middle goes to the even one, the rest to the nearer one. */
+START_TEST(rounding_is_to_the_nearest_and_ties_to_even)
+{
+    const int mantissa = narrow[_i].mantissa;
+    const unsigned infinity = ((1u << (15 - mantissa)) - 1) << mantissa;
+    for (unsigned bits = 0; bits < infinity; bits++) {
+        double low = defined_value(bits, mantissa);
+        /* Beyond the largest number, rounding acts as if the next one existed. */
+        double high = bits + 1 == infinity ? 2 * low - defined_value(bits - 1, mantissa)
+                                           : defined_value(bits + 1, mantissa);
+        double middle = low + (high - low) / 2;
+        unsigned even = bits & 1 ? bits + 1 : bits;
+        ck_assert_uint_eq(narrow[_i].from_double(middle), even);
+        ck_assert_uint_eq(narrow[_i].from_double(-middle), even | 0x8000);
+        ck_assert_uint_eq(narrow[_i].from_double(nextafter(middle, 0)), bits);
+        ck_assert_uint_eq(narrow[_i].from_double(nextafter(middle, INFINITY)), bits + 1);
+    }
+}
+END_TEST
+
+START_TEST(values_out_of_range_become_infinity_or_zero)
+{
+    const unsigned infinity = ((1u << (15 - narrow[_i].mantissa)) - 1) << narrow[_i].mantissa;
+    ck_assert_uint_eq(narrow[_i].from_double(1e300), infinity);
+    ck_assert_uint_eq(narrow[_i].from_double(-1e300), infinity | 0x8000);
+    ck_assert_uint_eq(narrow[_i].from_double(1e-300), 0);
+    ck_assert_uint_eq(narrow[_i].from_double(-0x1p-1074), 0x8000);
+    ck_assert_uint_eq(narrow[_i].from_double(-0.0), 0x8000);
+}
+END_TEST
+
+START_TEST(doubles_are_rounded_once)
+{
+    /* Just above the middle between two halves: rounding to float first would make it the middle.
+     */
+    ck_assert_uint_eq(kvr_half_from_double(1 + 0x1p-11 + 0x1p-40), 0x3c01);
+    ck_assert_uint_eq(kvr_bfloat16_from_double(1 + 0x1p-8 + 0x1p-40), 0x3f81);
+    /* HDF5 1.10.8 makes half of this its half. */
+    ck_assert_uint_eq(kvr_half_from_double(1.5249286e-05), 0x0100);
+}
+END_TEST
+
+START_TEST(encoding_undoes_decoding)
+{
+    enum { COUNT = 1000 };
+    static const enum kvr_element kinds[] = {KVR_HALF, KVR_BFLOAT16, KVR_FLOAT, KVR_DOUBLE};
+    static unsigned char stored[8 * COUNT], again[8 * COUNT];
+    static double values[COUNT];
+    struct kvr_random random = kvr_random_stream(3, (uint64_t)_i);
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = kvr_random_normal(&random) * ldexp(1, (int)(i % 40) - 30);
+    struct kvr_element_type type = {.kind = kinds[_i / 2], .big_endian = _i % 2 != 0};
+    size_t bytes = kvr_element_size(type.kind) * COUNT;
+    kvr_element_encode(type, values, COUNT, stored);
+    kvr_element_decode(type, stored, COUNT, values);
+    kvr_element_encode(type, values, COUNT, again);
+    ck_assert_mem_eq(stored, again, bytes);
+    for (size_t i = 0; type.kind == KVR_FLOAT && i < COUNT; i++)
+        ck_assert(same(values[i], (double)(float)values[i]));
+}
+END_TEST
+
+Suite *kvr_suite_element(void)
+{
+    Suite *suite = suite_create("element");
+    TCase *tcase = tcase_create("element");
+    tcase_add_loop_test(tcase, every_pattern_has_its_value, 0, 2);
+    tcase_add_loop_test(tcase, blocks_decode_as_single_values_do, 0, 4);
+    tcase_add_test(tcase, floats_and_doubles_decode_exactly);
+    tcase_add_loop_test(tcase, every_pattern_survives_the_way_there_and_back, 0, 2);
+    tcase_add_loop_test(tcase, rounding_is_to_the_nearest_and_ties_to_even, 0, 2);
+    tcase_add_loop_test(tcase, values_out_of_range_become_infinity_or_zero, 0, 2);
+    tcase_add_test(tcase, doubles_are_rounded_once);
+    tcase_add_loop_test(tcase, encoding_undoes_decoding, 0, 8);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
