@@ -88,8 +88,8 @@ void small_sum(struct small_trace *trace, uint64_t pad)
 
 /* A dataset whose rows lie `stride` doubles apart, and its heads head_stride. */
 static void write_rows(struct kvr_trace_writer *writer, const struct small_trace *trace,
-                       const char *name, unsigned rank, const uint64_t *shape,
-                       const double *values, size_t head_stride, size_t stride)
+                       const char *name, unsigned rank, const uint64_t *shape, const double *values,
+                       size_t head_stride, size_t stride)
 {
     struct kvr_dataset_writer *dataset = NULL;
     struct kvr_error err = KVR_ERROR_NONE;
