@@ -116,10 +116,10 @@ $(call object,$(SUITE_SOURCES)): | $(SUITES_H)
 $(SUITES): $(call object,$(SUITE_SOURCES)) $(LIBRARY)
 	$(link) $^ $(CHECK_LIBS) $(LIBS)
 
-$(ORACLE): $(call object,$(ORACLE_SOURCES)) $(LIBRARY)
+# They judge the product's tables, so nothing of the product is linked.
+$(ORACLE): $(call object,$(ORACLE_SOURCES))
 	$(link) $^ $(LIBS)
 
-# It judges the product's tables, so nothing of the product is linked.
 $(TABLES): $(call object,$(TABLES_SOURCES))
 	$(link) $^ -lm
 

@@ -1,6 +1,6 @@
 /*
- * heads.csv: the sink census, a row per query head and scorer. Scores that are recorded per KV
- * head say nothing about query heads and have no rows.
+ * heads.csv: the sink census, a row per query head and scorer; per KV head for a column that is
+ * recorded so.
  */
 #include "analysis/census.h"
 #include "analysis/result_tables.h"
@@ -13,7 +13,7 @@ static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
     kvr_csv_string(text, cell->key.sample->name);
     kvr_csv_unsigned(text, cell->key.layer->number);
     kvr_csv_unsigned(text, cell->key.group);
-    kvr_csv_unsigned(text, (uint64_t)cell->key.group * cell->key.ratio + head);
+    kvr_csv_unsigned(text, (uint64_t)cell->key.group * scored->heads + head);
     kvr_csv_string(text, scored->score->label);
     kvr_csv_figure(text, census->sink_mass);
     kvr_csv_figure(text, census->entropy_raw);
@@ -31,7 +31,7 @@ static enum kvr_status scored_group(void *sink, void *record, const struct kvr_c
 {
     (void)sink;
     struct kvr_rows *rows = record;
-    if (scored->not_finite > 0 || scored->heads != cell->key.ratio)
+    if (scored->not_finite > 0)
         return KVR_OK;
     struct kvr_census *census = kvr_room_take(cell->room, scored->heads, sizeof *census, err);
     if (census == NULL || kvr_census_of(cell, scored, census, err) != KVR_OK)

@@ -109,13 +109,14 @@ static bool is_excluded(const struct layer_record *record, const struct kvr_scor
     return false;
 }
 
-/* Both list the same scorers, policies and page sizes, but for those excluded in one of them. */
+/* Both list the same scorers, policies and page sizes, but for scorers excluded in one of them:
+   those are passed over on either side. */
 static void unite(struct layer_record *into, const struct layer_record *record)
 {
     size_t next = 0;
     for (size_t i = 0; i < into->count; i++) {
         struct layer_entry *entry = &into->entries[i];
-        if (is_excluded(record, entry->score))
+        if (is_excluded(record, entry->score) || is_excluded(into, entry->score))
             continue;
         while (next < record->count && is_excluded(into, record->entries[next].score))
             next++;

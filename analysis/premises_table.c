@@ -1,7 +1,6 @@
 /*
  * premises.csv: theorem 4's premises and corollary 2's bound per group, scorer and needle. The
- * theorem speaks of non-negative vectors of query heads: a group whose recorded column has a negative
- * value, or only one vector for the KV head, has no rows.
+ * theorem speaks of distributions: recorded columns with negative values may break it.
  */
 #include <math.h>
 
@@ -14,7 +13,7 @@ static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
 {
     kvr_rows_start(text, cell, scored->score);
     kvr_csv_unsigned(text, needle);
-    kvr_csv_unsigned(text, (uint64_t)cell->key.group * cell->key.ratio + premises->owner);
+    kvr_csv_unsigned(text, (uint64_t)cell->key.group * scored->heads + premises->owner);
     kvr_csv_unsigned(text, cell->candidates.first + premises->peak);
     kvr_csv_exact(text, premises->owner_mass);
     kvr_csv_figure(text, premises->owner_entropy);
@@ -25,21 +24,12 @@ static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
     kvr_csv_end(text);
 }
 
-static bool has_negative(const float *values, size_t count)
-{
-    bool found = false;
-    for (size_t i = 0; i < count; i++)
-        found |= values[i] < 0;
-    return found;
-}
-
 static enum kvr_status scored_group(void *sink, void *record, const struct kvr_cell *cell,
                                     const struct kvr_scored *scored, struct kvr_error *err)
 {
     (void)sink;
     struct kvr_rows *rows = record;
-    if (scored->not_finite > 0 || scored->heads != cell->key.ratio || cell->needle_count == 0 ||
-        has_negative(scored->vectors, scored->heads * cell->candidates.count))
+    if (scored->not_finite > 0)
         return KVR_OK;
     double *slacks = kvr_room_take(cell->room, scored->heads, sizeof *slacks, err);
     if (slacks == NULL)

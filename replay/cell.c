@@ -63,8 +63,8 @@ static double total_of(const float *vector, size_t count)
     return total;
 }
 
-/* A value that is not finite although every recorded one is: 0 / 0, or beyond float's range. */
-static void zero_rest(float *vector, size_t count, uint64_t *replaced)
+/* --nan zero: the paper's rule. */
+static void replace_not_finite(float *vector, size_t count, uint64_t *replaced)
 {
     for (size_t t = 0; t < count; t++)
         if (!isfinite(vector[t])) {
@@ -80,7 +80,7 @@ static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *score
         float *vector = scored->vectors + h * count;
         scored->totals[h] = total_of(vector, count);
         if (isnan(scored->totals[h]) && cell->plan->nan == KVR_NAN_ZERO) {
-            zero_rest(vector, count, &scored->replaced);
+            replace_not_finite(vector, count, &scored->replaced);
             scored->totals[h] = total_of(vector, count);
         }
         scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;

@@ -25,7 +25,7 @@ struct kvr_scored {
     float *vectors;  /* [heads][T] */
     double *totals;  /* [heads] sum of each vector */
     size_t not_finite; /* heads whose vector is not finite: the group is excluded if any */
-    uint64_t replaced; /* recorded values that --nan zero replaced by 0 */
+    uint64_t replaced; /* values of the vectors that --nan zero replaced by 0 */
     /* Of finite vectors: sink-isolated entropy and the weight within the group, [heads]. */
     double *entropies;
     double *weights;

@@ -21,7 +21,7 @@
 /* What becomes of a group with a head whose vector is not finite (MEASURES §10). */
 enum kvr_nan_rule {
     KVR_NAN_EXCLUDE, /* no row but in excluded.csv */
-    KVR_NAN_ZERO,    /* recorded values that are not finite are replaced by 0 and counted */
+    KVR_NAN_ZERO,    /* values of the vector that are not finite are replaced by 0 and counted */
     KVR_NAN_FAIL,    /* the replay stops */
 };
 

@@ -25,16 +25,6 @@ struct row_stream {
     size_t block_rows;
 };
 
-/* --nan zero: the recorded value is replaced before it enters any sum. */
-static void replace_not_finite(double *values, size_t count, uint64_t *replaced)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i])) {
-            values[i] = 0;
-            (*replaced)++;
-        }
-}
-
 static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *stream,
                                       struct kvr_error *err)
 {
@@ -75,19 +65,13 @@ static void add_row(const double *row, size_t count, bool first, double *sum)
             sum[t] += row[t];
 }
 
-static void take_prefill_row(struct row_stream *stream, size_t row_index, double *row)
+static void take_prefill_row(struct row_stream *stream, size_t row_index, const double *row)
 {
     size_t count = stream->cell->candidates.count;
-    bool zero = stream->cell->plan->nan == KVR_NAN_ZERO;
-    uint64_t replaced = 0;
-    if (zero)
-        replace_not_finite(row, count, &replaced);
     for (size_t i = 0; i < stream->sum_count; i++) {
         struct row_sum *sum = &stream->sums[i];
-        if (row_index < sum->rows.begin)
-            continue;
-        add_row(row, count, row_index == sum->rows.begin, sum->sum);
-        sum->scored->replaced += replaced;
+        if (row_index >= sum->rows.begin)
+            add_row(row, count, row_index == sum->rows.begin, sum->sum);
     }
 }
 
@@ -119,7 +103,7 @@ static enum kvr_status stream_head(struct row_stream *stream, uint64_t head,
         if (status != KVR_OK)
             return status;
         for (size_t i = 0; i < rows; i++, row++) {
-            double *values = stream->block + i * count;
+            const double *values = stream->block + i * count;
             if (row < stream->decode_start)
                 take_prefill_row(stream, row, values);
             else
@@ -189,8 +173,6 @@ static enum kvr_status load_columns(struct kvr_cell *cell, struct kvr_scored *sc
         enum kvr_status status = read_columns(cell, dataset, head, values, err);
         if (status != KVR_OK)
             return status;
-        if (cell->plan->nan == KVR_NAN_ZERO)
-            replace_not_finite(values, count, &scored->replaced);
         float *vector = scored->vectors + h * count;
         if (accumulated)
             divide_by_total(values, count, vector);

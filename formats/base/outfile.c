@@ -85,15 +85,14 @@ enum kvr_status kvr_outfile_finish(struct kvr_outfile *file, struct kvr_error *e
         return KVR_OK;
     FILE *stream = file->stream;
     file->stream = NULL;
-    int failed = fflush(stream) != 0 || fsync(fileno(stream)) != 0;
+    int failed = fflush(stream) != 0;
     int cause = errno;
     if (fclose(stream) != 0 && !failed) {
         failed = 1;
         cause = errno;
     }
     errno = cause;
-    /* A pipe or a device cannot be synchronised, and need not be. */
-    if (failed && cause != EINVAL && cause != EROFS) {
+    if (failed) {
         file->failed = true;
         return io_error(file->path, "cannot be written", err);
     }

@@ -19,7 +19,7 @@ enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, str
 enum kvr_status kvr_outfile_write(struct kvr_outfile *file, const char *bytes, size_t length,
                                   struct kvr_error *err);
 
-/* Flushes to the disk and closes, so that a full disk shows before anything is renamed. */
+/* Flushes and closes, so that a full disk shows before anything is renamed. */
 enum kvr_status kvr_outfile_finish(struct kvr_outfile *file, struct kvr_error *err);
 
 /* Finishes if need be, renames to the final name and releases; on failure removes the .tmp. */

@@ -1,0 +1,263 @@
+/*
+ * `kvreplay replay`: opens the traces, replays them cell by cell into the tables, prints a summary.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/result_tables.h"
+#include "formats/base/memory.h"
+#include "formats/trace.h"
+#include "replay/cli/print_summary.h"
+#include "replay/cli/progress_bar.h"
+#include "replay/cli/replay_options.h"
+#include "replay/cli/run_record.h"
+#include "replay/engine.h"
+
+struct session {
+    struct kvr_replay_request request;
+    size_t trace_count;
+    struct kvr_trace **traces;
+    bool quiet;
+    uint64_t bytes_read;
+    double started;
+};
+
+static enum kvr_status open_traces(struct session *session, const struct kvr_arguments *arguments,
+                                   struct kvr_error *err)
+{
+    session->trace_count = arguments->operand_count;
+    session->traces = kvr_alloc(session->trace_count, sizeof *session->traces, err);
+    if (session->traces == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; i < session->trace_count; i++) {
+        enum kvr_status status =
+            kvr_trace_open(arguments->operands[i], NULL, &session->traces[i], err);
+        if (status != KVR_OK)
+            return status;
+    }
+    for (size_t i = 0; i < session->trace_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(session->traces[i]->name, session->traces[j]->name) == 0) {
+                kvr_fail(err, KVR_BAD_ARGUMENT, "two traces are called \"%s\"",
+                         session->traces[i]->name);
+                return kvr_hint(err, "tables tell traces apart by name: rename one");
+            }
+    return KVR_OK;
+}
+
+/* What a layer of the trace holds that scorers are computed from, for messages. */
+static void describe_holdings(const struct kvr_trace *trace, char *text, size_t size)
+{
+    bool attention = false, accumulated = false, columns = false, keys = false;
+    for (size_t s = 0; s < trace->sample_count; s++)
+        for (size_t l = 0; l < trace->samples[s].layer_count; l++) {
+            const struct kvr_layer *layer = &trace->samples[s].layers[l];
+            attention |= layer->attention != NULL;
+            accumulated |= layer->accumulated != NULL;
+            columns |= layer->column_count > 0;
+            keys |= layer->query != NULL && layer->key != NULL;
+        }
+    snprintf(text, size, "%s%s%s%s", attention ? " attention" : "",
+             accumulated ? " accumulated" : "", columns ? " scores" : "",
+             keys ? " query and key" : "");
+}
+
+static void note_missing_scores(const struct session *session)
+{
+    const struct kvr_plan *plan = &session->request.plan;
+    for (size_t i = 0; i < session->trace_count; i++)
+        for (size_t s = 0; s < plan->score_count; s++)
+            if (!kvr_plan_score_in_trace(plan, &plan->scores[s], session->traces[i])) {
+                char holdings[128];
+                describe_holdings(session->traces[i], holdings, sizeof holdings);
+                fprintf(stderr, "note: %s: cannot give scorer %s; it holds%s\n",
+                        session->traces[i]->name, plan->scores[s].label, holdings);
+            }
+}
+
+static void note_short_windows(const struct session *session)
+{
+    const struct kvr_plan *plan = &session->request.plan;
+    for (size_t i = 0; i < session->trace_count; i++)
+        for (size_t s = 0; s < plan->score_count; s++) {
+            const struct kvr_score *score = &plan->scores[s];
+            uint64_t short_samples = 0, least = UINT64_MAX;
+            for (size_t k = 0; k < session->traces[i]->sample_count; k++) {
+                const struct kvr_sample *sample = &session->traces[i]->samples[k];
+                struct kvr_row_range rows = kvr_prefill_rows(sample);
+                if (!score->scorer->takes_count || !kvr_plan_wants_sample(plan, sample) ||
+                    rows.end - rows.begin >= score->count || rows.end == rows.begin)
+                    continue;
+                short_samples++;
+                if (rows.end - rows.begin < least)
+                    least = rows.end - rows.begin;
+            }
+            if (short_samples > 0)
+                fprintf(stderr,
+                        "note: %s: scorer %s averages %llu rows, fewer than its %llu: no more "
+                        "prompt rows were recorded\n",
+                        session->traces[i]->name, score->label, (unsigned long long)least,
+                        (unsigned long long)score->count);
+        }
+}
+
+/* Samples and layers that were asked for must be in some trace. */
+static enum kvr_status check_filters(const struct session *session, struct kvr_error *err)
+{
+    const struct kvr_plan *plan = &session->request.plan;
+    for (size_t f = 0; f < plan->sample_count; f++) {
+        bool found = false;
+        for (size_t i = 0; i < session->trace_count; i++)
+            for (size_t s = 0; s < session->traces[i]->sample_count; s++)
+                found |= strcmp(session->traces[i]->samples[s].name, plan->samples[f]) == 0;
+        if (!found)
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--samples: no trace has a sample \"%s\"",
+                            plan->samples[f]);
+    }
+    for (size_t f = 0; f < plan->layer_count; f++) {
+        bool found = false;
+        for (size_t i = 0; i < session->trace_count; i++)
+            for (size_t s = 0; s < session->traces[i]->sample_count; s++)
+                for (size_t l = 0; l < session->traces[i]->samples[s].layer_count; l++)
+                    found |= session->traces[i]->samples[s].layers[l].number == plan->layers[f];
+        if (!found)
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--layers: no trace has a layer %u",
+                            plan->layers[f]);
+    }
+    return KVR_OK;
+}
+
+static enum kvr_status settle_scores(struct session *session, struct kvr_error *err)
+{
+    struct kvr_plan *plan = &session->request.plan;
+    for (size_t i = 0; session->request.default_scores && i < session->trace_count; i++) {
+        enum kvr_status status = kvr_plan_add_available(plan, session->traces[i], err);
+        if (status != KVR_OK)
+            return status;
+    }
+    for (size_t i = 0; i < session->trace_count; i++)
+        for (size_t s = 0; s < plan->score_count; s++)
+            if (kvr_plan_score_in_trace(plan, &plan->scores[s], session->traces[i]))
+                return KVR_OK;
+    char holdings[128];
+    describe_holdings(session->traces[0], holdings, sizeof holdings);
+    return kvr_fail(err, KVR_BAD_INPUT,
+                    "\"%s\": nothing can be replayed: the wanted layers hold%s%s",
+                    session->traces[0]->path, holdings,
+                    session->request.default_scores ? "" : ", which the scorers asked for need not");
+}
+
+static enum kvr_status replay_all(struct session *session, const struct kvr_results *results,
+                                  struct kvr_error *err)
+{
+    const struct kvr_plan *plan = &session->request.plan;
+    size_t cells = 0;
+    for (size_t i = 0; i < session->trace_count; i++)
+        cells += kvr_replay_cells(plan, session->traces[i]);
+    struct kvr_progress_bar bar = kvr_progress_bar_start(cells, session->quiet);
+    const struct kvr_progress progress = {kvr_progress_bar_update, &bar};
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; status == KVR_OK && i < session->trace_count; i++) {
+        struct kvr_trace *trace = session->traces[i];
+        status = kvr_replay_trace(plan, trace, results->observers, KVR_RESULT_TABLES, &progress,
+                                  err);
+        uint64_t bytes = kvr_trace_bytes_read(trace);
+        kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), bytes);
+        session->bytes_read += bytes;
+    }
+    kvr_progress_bar_end(&bar);
+    return status;
+}
+
+static enum kvr_status write_run_record(const struct session *session,
+                                        const struct kvr_arguments *arguments,
+                                        struct kvr_tables *tables, struct kvr_error *err)
+{
+    const struct kvr_run_record record = {
+        .arguments = arguments,
+        .plan = &session->request.plan,
+        .trace_count = arguments->operand_count,
+        .paths = arguments->operands,
+        .seconds = kvr_seconds() - session->started,
+        .bytes_read = session->bytes_read,
+    };
+    return kvr_run_record_write(&record, tables, err);
+}
+
+/* Tables and summary of all traces; the tables get their names only if everything went well. */
+static enum kvr_status write_tables(struct session *session,
+                                    const struct kvr_arguments *arguments, const char *folder,
+                                    struct kvr_summary *summary, struct kvr_error *err)
+{
+    struct kvr_tables tables;
+    struct kvr_results results;
+    enum kvr_status status = kvr_tables_open(&tables, folder, err);
+    if (status != KVR_OK)
+        return status;
+    status = kvr_results_open(&results, &tables, summary, err);
+    if (status == KVR_OK)
+        status = replay_all(session, &results, err);
+    kvr_results_free(&results);
+    if (status == KVR_OK)
+        status = write_run_record(session, arguments, &tables, err);
+    if (status != KVR_OK) {
+        kvr_tables_abandon(&tables);
+        return status;
+    }
+    kvr_summary_finish(summary);
+    return kvr_tables_commit(&tables, err);
+}
+
+static enum kvr_status run_session(struct session *session, const struct kvr_command *command,
+                                   const struct kvr_arguments *arguments, struct kvr_error *err)
+{
+    const char *folder = kvr_argument(command, arguments, "-o");
+    if (folder == NULL)
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "-o DIR is missing: where should the tables go?");
+    enum kvr_status status = kvr_replay_request_parse(command, arguments, &session->request, err);
+    if (status == KVR_OK)
+        status = open_traces(session, arguments, err);
+    if (status == KVR_OK)
+        status = check_filters(session, err);
+    if (status == KVR_OK)
+        status = settle_scores(session, err);
+    if (status != KVR_OK)
+        return status;
+    if (!session->quiet) {
+        note_missing_scores(session);
+        note_short_windows(session);
+    }
+    struct kvr_summary summary;
+    status = kvr_summary_open(&session->request.plan, &summary, err);
+    if (status == KVR_OK)
+        status = write_tables(session, arguments, folder, &summary, err);
+    if (status == KVR_OK && !session->quiet)
+        kvr_print_summary(&summary, session->traces, session->trace_count, folder);
+    kvr_summary_free(&summary);
+    return status;
+}
+
+static int run(const struct kvr_command *command, const struct kvr_arguments *arguments,
+               struct kvr_error *err)
+{
+    struct session session = {.started = kvr_seconds()};
+    session.quiet = kvr_argument(command, arguments, "--quiet") != NULL;
+    enum kvr_status status = run_session(&session, command, arguments, err);
+    for (size_t i = 0; session.traces != NULL && i < session.trace_count; i++)
+        kvr_trace_close(session.traces[i]);
+    free(session.traces);
+    kvr_replay_request_free(&session.request);
+    return kvr_exit_status(status);
+}
+
+const struct kvr_command kvr_command_replay = {
+    .name = "replay",
+    .operands = "TRACE...",
+    .summary = "replays eviction on recorded traces and writes the tables",
+    .text = "Each (sample, layer, group) is scored, every policy keeps its tokens or pages at every "
+            "budget, and what that holds is measured. Tables appear in DIR together, or not at all.",
+    .least_operands = 1,
+    .most_operands = (size_t)-1,
+    .options = kvr_replay_options,
+    .run = run,
+};

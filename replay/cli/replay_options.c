@@ -1,0 +1,229 @@
+/*
+ * From the command line of `replay` to a plan. It must not know any file.
+ */
+#include "replay/cli/replay_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/number.h"
+#include "formats/base/parallel.h"
+
+const struct kvr_option kvr_replay_options[] = {
+    {"-o", "DIR", "folder for the tables (required)"},
+    {"--policy", "LIST", "eviction policies (independent,mean,max,page-entrokv)"},
+    {"--scorer", "LIST", "last, window[:N], accumulated, column:NAME (all that the trace can give)"},
+    {"--budget", "LIST", "fractions of the candidates that are kept (0.02,0.05,0.1,0.2,0.4)"},
+    {"--page-size", "LIST", "tokens per page; 1 is token granularity (1,16)"},
+    {"--page-reduce", "HOW", "score of a page over its tokens: max, mean or sum (max)"},
+    {"--tau", "X", "temperature of the entropy weights (0.5)"},
+    {"--alpha", "A", "order of the Renyi entropy, 1 Shannon, inf min-entropy (2)"},
+    {"--sinks", "S", "first tokens that count as attention sinks (4)"},
+    {"--entropy-window", "N", "entropy over the last N candidates only (all)"},
+    {"--sink-threshold", "X", "sink mass from which a head is a sink head (0.5)"},
+    {"--retrieval-mass", "X", "needle mass from which a head is a retrieval head (0.1)"},
+    {"--retrieval-support", "X", "the same without needles: at most so many effective tokens (10)"},
+    {"--match", "HOW", "nominal: equal quotas; physical: independent gets equal memory (nominal)"},
+    {"--nan", "RULE", "groups that are not finite: exclude, zero or fail (exclude)"},
+    {"--samples", "LIST", "only these samples, by name (all)"},
+    {"--layers", "LIST", "only these layers, by number (all)"},
+    {"--threads", "N", "threads; the tables do not depend on it (one per processor)"},
+    {"--device", "NAME", "where to compute: cpu (cpu)"},
+    {"--quiet", NULL, "no summary, notes or progress"},
+    {NULL, NULL, NULL},
+};
+
+typedef enum kvr_status (*add_item)(struct kvr_plan *plan, const char *text,
+                                    struct kvr_error *err);
+
+/* Adds every item of a list option, or of its default. *kept, if asked for, keeps the items. */
+static enum kvr_status add_list(struct kvr_plan *plan, const char *option, const char *text,
+                                add_item add, char ***kept, struct kvr_error *err)
+{
+    char **items = NULL;
+    size_t count = 0;
+    enum kvr_status status = kvr_argument_list(option, text, &items, &count, err);
+    for (size_t i = 0; status == KVR_OK && i < count; i++) {
+        status = add(plan, items[i], err);
+        if (status != KVR_OK)
+            kvr_at(err, "%s", option);
+    }
+    if (kept != NULL)
+        *kept = items;
+    else
+        free(items);
+    return status;
+}
+
+/* Sets *value to the place of `text` among `names`; NULL leaves it. */
+static enum kvr_status choose(const char *option, const char *text, const char *const *names,
+                              unsigned count, unsigned *value, struct kvr_error *err)
+{
+    if (text == NULL)
+        return KVR_OK;
+    char list[128] = "";
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *value = i;
+            return KVR_OK;
+        }
+        strncat(list, i > 0 ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, names[i], sizeof list - strlen(list) - 1);
+    }
+    return kvr_fail(err, KVR_BAD_ARGUMENT, "%s: \"%s\" is none of %s", option, text, list);
+}
+
+static enum kvr_status parse_alpha(const char *text, double *alpha, struct kvr_error *err)
+{
+    if (text == NULL)
+        return KVR_OK;
+    if (strcmp(text, "inf") == 0) {
+        *alpha = HUGE_VAL;
+        return KVR_OK;
+    }
+    if (!kvr_parse_double(text, alpha) || !(*alpha > 0))
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "--alpha: \"%s\" must be a number above 0, or inf", text);
+    return KVR_OK;
+}
+
+static enum kvr_status parse_choices(const struct kvr_command *command,
+                                     const struct kvr_arguments *arguments, struct kvr_plan *plan,
+                                     struct kvr_error *err)
+{
+    static const char *const reduces[] = {"max", "mean", "sum"};
+    static const char *const matches[] = {"nominal", "physical"};
+    static const char *const rules[] = {"exclude", "zero", "fail"};
+    static const char *const devices[] = {"cpu"};
+    unsigned reduce = KVR_PAGE_MAX, match = 0, rule = KVR_NAN_EXCLUDE, device = 0;
+    const struct {
+        const char *option;
+        const char *const *names;
+        unsigned count;
+        unsigned *value;
+    } choices[] = {
+        {"--page-reduce", reduces, 3, &reduce},
+        {"--match", matches, 2, &match},
+        {"--nan", rules, 3, &rule},
+        {"--device", devices, 1, &device},
+    };
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; status == KVR_OK && i < sizeof choices / sizeof *choices; i++)
+        status = choose(choices[i].option, kvr_argument(command, arguments, choices[i].option),
+                        choices[i].names, choices[i].count, choices[i].value, err);
+    plan->page_reduce = (enum kvr_page_reduce)reduce;
+    plan->match_physical = match == 1;
+    plan->nan = (enum kvr_nan_rule)rule;
+    return status;
+}
+
+static enum kvr_status parse_numbers(const struct kvr_command *command,
+                                     const struct kvr_arguments *arguments, struct kvr_plan *plan,
+                                     struct kvr_error *err)
+{
+    uint64_t threads = kvr_processor_count();
+    const struct {
+        const char *option;
+        uint64_t least, most, *value;
+    } integers[] = {
+        {"--sinks", 0, UINT32_MAX, &plan->sinks},
+        {"--entropy-window", 1, UINT32_MAX, &plan->entropy.window},
+        {"--threads", 1, 1024, &threads},
+    };
+    const struct {
+        const char *option;
+        double least, most, *value;
+    } doubles[] = {
+        {"--tau", 1e-6, 1e6, &plan->tau},
+        {"--sink-threshold", 0, 1, &plan->sink_threshold},
+        {"--retrieval-mass", 0, 1, &plan->retrieval_mass},
+        {"--retrieval-support", 0, 1e12, &plan->retrieval_support},
+    };
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; status == KVR_OK && i < sizeof integers / sizeof *integers; i++)
+        status = kvr_argument_unsigned(integers[i].option,
+                                       kvr_argument(command, arguments, integers[i].option),
+                                       integers[i].least, integers[i].most, integers[i].value, err);
+    for (size_t i = 0; status == KVR_OK && i < sizeof doubles / sizeof *doubles; i++)
+        status = kvr_argument_double(doubles[i].option,
+                                     kvr_argument(command, arguments, doubles[i].option),
+                                     doubles[i].least, doubles[i].most, doubles[i].value, err);
+    if (status == KVR_OK)
+        status = parse_alpha(kvr_argument(command, arguments, "--alpha"), &plan->entropy.alpha,
+                             err);
+    plan->threads = (unsigned)threads;
+    return status;
+}
+
+static enum kvr_status parse_filters(const struct kvr_command *command,
+                                     const struct kvr_arguments *arguments, struct kvr_plan *plan,
+                                     struct kvr_error *err)
+{
+    enum kvr_status status = KVR_OK;
+    const char *samples = kvr_argument(command, arguments, "--samples");
+    if (samples != NULL)
+        status = kvr_argument_list("--samples", samples, &plan->samples, &plan->sample_count, err);
+    const char *layers = kvr_argument(command, arguments, "--layers");
+    if (status != KVR_OK || layers == NULL)
+        return status;
+    char **items = NULL;
+    status = kvr_argument_list("--layers", layers, &items, &plan->layer_count, err);
+    if (status == KVR_OK) {
+        plan->layers = calloc(plan->layer_count, sizeof *plan->layers);
+        if (plan->layers == NULL)
+            status = kvr_fail(err, KVR_NO_MEMORY, "out of memory");
+    }
+    for (size_t i = 0; status == KVR_OK && i < plan->layer_count; i++) {
+        uint64_t number = 0;
+        status = kvr_argument_unsigned("--layers", items[i], 0, UINT32_MAX, &number, err);
+        plan->layers[i] = (uint32_t)number;
+    }
+    free(items);
+    return status;
+}
+
+static const char *given_or(const char *given, const char *otherwise)
+{
+    return given != NULL ? given : otherwise;
+}
+
+enum kvr_status kvr_replay_request_parse(const struct kvr_command *command,
+                                         const struct kvr_arguments *arguments,
+                                         struct kvr_replay_request *request,
+                                         struct kvr_error *err)
+{
+    *request = (struct kvr_replay_request){.plan = kvr_plan_default()};
+    struct kvr_plan *plan = &request->plan;
+    const char *scorers = kvr_argument(command, arguments, "--scorer");
+    request->default_scores = scorers == NULL;
+    enum kvr_status status = KVR_OK;
+    if (scorers != NULL)
+        status = add_list(plan, "--scorer", scorers, kvr_plan_add_score, NULL, err);
+    if (status == KVR_OK)
+        status = add_list(plan, "--policy",
+                          given_or(kvr_argument(command, arguments, "--policy"),
+                                   "independent,mean,max,page-entrokv"),
+                          kvr_plan_add_policy, NULL, err);
+    if (status == KVR_OK)
+        status = add_list(plan, "--budget",
+                          given_or(kvr_argument(command, arguments, "--budget"),
+                                   "0.02,0.05,0.1,0.2,0.4"),
+                          kvr_plan_add_budget, &request->budget_list, err);
+    if (status == KVR_OK)
+        status = add_list(plan, "--page-size",
+                          given_or(kvr_argument(command, arguments, "--page-size"), "1,16"),
+                          kvr_plan_add_page_size, NULL, err);
+    if (status == KVR_OK)
+        status = parse_choices(command, arguments, plan, err);
+    if (status == KVR_OK)
+        status = parse_numbers(command, arguments, plan, err);
+    return status == KVR_OK ? parse_filters(command, arguments, plan, err) : status;
+}
+
+void kvr_replay_request_free(struct kvr_replay_request *request)
+{
+    kvr_plan_free(&request->plan);
+    free(request->budget_list);
+    *request = (struct kvr_replay_request){0};
+}

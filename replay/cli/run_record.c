@@ -1,0 +1,130 @@
+/*
+ * Writing run.json.
+ */
+#include "replay/cli/run_record.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "formats/base/checksum.h"
+#include "formats/base/outfile.h"
+#include "formats/json.h"
+
+static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
+{
+    static const char *const reduces[] = {"max", "mean", "sum"};
+    static const char *const rules[] = {"exclude", "zero", "fail"};
+    kvr_json_object(json, "options");
+    kvr_json_list(json, "policy");
+    for (size_t i = 0; i < plan->policy_count; i++)
+        kvr_json_string(json, NULL, plan->policies[i].policy->name);
+    kvr_json_end(json);
+    kvr_json_list(json, "scorer");
+    for (size_t i = 0; i < plan->score_count; i++)
+        kvr_json_string(json, NULL, plan->scores[i].label);
+    kvr_json_end(json);
+    kvr_json_list(json, "budget");
+    for (size_t i = 0; i < plan->budget_count; i++)
+        kvr_json_string(json, NULL, plan->budgets[i].label);
+    kvr_json_end(json);
+    kvr_json_list(json, "page_size");
+    for (size_t i = 0; i < plan->page_size_count; i++)
+        kvr_json_unsigned(json, NULL, plan->page_sizes[i]);
+    kvr_json_end(json);
+    kvr_json_string(json, "page_reduce", reduces[plan->page_reduce]);
+    kvr_json_number(json, "tau", plan->tau);
+    if (isinf(plan->entropy.alpha))
+        kvr_json_string(json, "alpha", "inf");
+    else
+        kvr_json_number(json, "alpha", plan->entropy.alpha);
+    kvr_json_unsigned(json, "sinks", plan->sinks);
+    if (plan->entropy.window > 0)
+        kvr_json_unsigned(json, "entropy_window", plan->entropy.window);
+    else
+        kvr_json_null(json, "entropy_window");
+    kvr_json_number(json, "sink_threshold", plan->sink_threshold);
+    kvr_json_number(json, "retrieval_mass", plan->retrieval_mass);
+    kvr_json_number(json, "retrieval_support", plan->retrieval_support);
+    kvr_json_string(json, "match", plan->match_physical ? "physical" : "nominal");
+    kvr_json_string(json, "nan", rules[plan->nan]);
+    kvr_json_list(json, "samples");
+    for (size_t i = 0; i < plan->sample_count; i++)
+        kvr_json_string(json, NULL, plan->samples[i]);
+    kvr_json_end(json);
+    kvr_json_list(json, "layers");
+    for (size_t i = 0; i < plan->layer_count; i++)
+        kvr_json_unsigned(json, NULL, plan->layers[i]);
+    kvr_json_end(json);
+    kvr_json_end(json);
+}
+
+static enum kvr_status write_input(struct kvr_json *json, const char *path, struct kvr_error *err)
+{
+    struct kvr_checksum checksum;
+    enum kvr_status status = kvr_checksum_file(path, &checksum, err);
+    if (status != KVR_OK)
+        return status;
+    struct kvr_text hash = {0};
+    kvr_text_add(&hash, "%016llx", (unsigned long long)checksum.fnv);
+    kvr_json_object(json, NULL);
+    kvr_json_string(json, "path", path);
+    kvr_json_unsigned(json, "bytes", checksum.size);
+    kvr_json_string(json, checksum.sampled ? "fnv1a_sampled" : "fnv1a", hash.data);
+    kvr_json_end(json);
+    kvr_text_free(&hash);
+    return KVR_OK;
+}
+
+/* The widest instruction set that the machine offers; kernels are chosen at run time. */
+static const char *instruction_set(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return "x86-64 avx512";
+    if (__builtin_cpu_supports("avx2"))
+        return "x86-64 avx2";
+    return "x86-64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#else
+    return "generic";
+#endif
+}
+
+enum kvr_status kvr_run_record_write(const struct kvr_run_record *record,
+                                     struct kvr_tables *tables, struct kvr_error *err)
+{
+    struct kvr_text text = {0};
+    struct kvr_json json = {.text = &text};
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    kvr_json_object(&json, NULL);
+    kvr_json_string(&json, "version", KVREPLAY_VERSION);
+    kvr_json_list(&json, "command_line");
+    for (int i = 0; i < record->arguments->argc; i++)
+        kvr_json_string(&json, NULL, record->arguments->argv[i]);
+    kvr_json_end(&json);
+    write_options(&json, record->plan);
+    kvr_json_array(&json, "inputs");
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; status == KVR_OK && i < record->trace_count; i++)
+        status = write_input(&json, record->paths[i], err);
+    kvr_json_end(&json);
+    kvr_json_string(&json, "host", host);
+    kvr_json_unsigned(&json, "threads", record->plan->threads);
+    kvr_json_string(&json, "device", "cpu");
+    kvr_json_string(&json, "isa", instruction_set());
+    kvr_json_number(&json, "seconds", record->seconds);
+    kvr_json_unsigned(&json, "bytes_read", record->bytes_read);
+    kvr_json_end(&json);
+    kvr_text_bytes(&text, "\n", 1);
+    if (status == KVR_OK)
+        status = kvr_text_check(&text, err);
+    struct kvr_outfile *file;
+    if (status == KVR_OK)
+        status = kvr_tables_add(tables, "run.json", NULL, &file, err);
+    if (status == KVR_OK)
+        status = kvr_outfile_write(file, text.data, text.length, err);
+    kvr_text_free(&text);
+    return status;
+}
