@@ -3,6 +3,7 @@
  * It must not know how the rows were judged.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "formats/base/text.h"
 #include "formats/check_layer.h"
@@ -251,12 +252,15 @@ static enum kvr_status judge_drift(struct scan *scan, struct kvr_error *err)
     const struct kvr_tally *tally = &scan->faults[DRIFT];
     if (tally->rows == 0)
         return KVR_OK;
+    char percent[32] = "";
+    if (scan->drift_expected > 0)
+        snprintf(percent, sizeof percent, " (%+.2f %%)",
+                 100 * (scan->drift_found / scan->drift_expected - 1));
     return FOUND(scan, DRIFT, KVR_FOUND_DRIFT, KVR_WARNING, err,
                  "sums other than those of the recorded rows: %llu, most in head %llu: token %llu "
-                 "has %.6g, its rows sum to %.6g (%+.2f %%)",
+                 "has %.6g, its rows sum to %.6g%s",
                  wide(tally->values), wide(tally->worst_head), wide(scan->drift_token),
-                 scan->drift_found, scan->drift_expected,
-                 100 * (scan->drift_found / scan->drift_expected - 1));
+                 scan->drift_found, scan->drift_expected, percent);
 }
 
 static bool is_near(double value, double target)

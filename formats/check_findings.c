@@ -161,10 +161,11 @@ static void add_row(struct kvr_text *text, const struct kvr_row_names *names, ui
 static void add_where(struct kvr_text *text, const struct kvr_tally *tally,
                       const struct kvr_row_names *names)
 {
-    uint64_t heads = 0, full = 0;
+    uint64_t heads = 0, full = 0, rows = 0;
     for (uint64_t h = 0; h < tally->heads; h++) {
         heads += tally->per_head[h] > 0;
         full += tally->per_head[h] == names->rows;
+        rows += tally->per_head[h] > 0 ? names->rows : 0;
     }
     add_heads(text, tally);
     if (names->rows == 0)
@@ -176,7 +177,7 @@ static void add_where(struct kvr_text *text, const struct kvr_tally *tally,
         kvr_text_add(text, ", all %llu %ss", (unsigned long long)names->rows, names->name);
     } else {
         kvr_text_add(text, ": %llu of %llu %ss, first ", (unsigned long long)tally->rows,
-                     (unsigned long long)(heads * names->rows), names->name);
+                     (unsigned long long)rows, names->name);
         if (heads > 1)
             kvr_text_add(text, "head %llu, ", (unsigned long long)tally->head);
         add_row(text, names, tally->row);

@@ -7,6 +7,7 @@
 #ifndef KVR_CHECK_LAYER_H
 #define KVR_CHECK_LAYER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/check_findings.h"
@@ -24,6 +25,7 @@ struct kvr_layer_check {
     /* [query_heads][N]: column sums of the recorded prefill rows, NaN where one of them is; NULL
        unless every prefill row is recorded. */
     double *column_sums;
+    bool unreadable; /* a dataset of the layer could not be read */
 };
 
 /* The first candidate position of the layer (P is the end). */

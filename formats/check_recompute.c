@@ -133,13 +133,16 @@ static enum kvr_status compute_logits(struct work *work, uint64_t kv_head, uint6
 
 /*
  * Half the sum of |recorded - softmax(logits)|, both summing to 1, so that sink logits, which take
- * the same share from every token, make no difference. NaN if one of them has no sum.
+ * the same share from every token, make no difference. NaN if one of them has no sum, or a
+ * logit is not finite.
  */
 static double total_variation(const double *recorded, const double *logits, uint64_t start,
                               uint64_t end)
 {
     double most = -INFINITY, recorded_sum = 0, sum = 0, difference = 0;
     for (uint64_t t = start; t < end; t++) {
+        if (!isfinite(logits[t]))
+            return NAN;
         most = fmax(most, logits[t]);
         recorded_sum += recorded[t];
     }

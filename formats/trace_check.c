@@ -80,9 +80,10 @@ static enum kvr_status run_part(enum kvr_status (*part)(struct kvr_layer_check *
                                 struct kvr_layer_check *check, struct kvr_error *err)
 {
     enum kvr_status status = part(check, err);
-    if (status == KVR_BAD_INPUT || status == KVR_UNSUPPORTED || status == KVR_IO)
-        return add_unreadable(check, err);
-    return status;
+    if (status != KVR_BAD_INPUT && status != KVR_UNSUPPORTED && status != KVR_IO)
+        return status;
+    check->unreadable = true;
+    return add_unreadable(check, err);
 }
 
 static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_error *err)
@@ -99,11 +100,16 @@ static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_err
     enum kvr_status status = KVR_OK;
     if (layer->attention != NULL)
         status = run_part(kvr_check_attention, check, err);
+    if (check->unreadable) { /* half-finished sums are none */
+        free(check->column_sums);
+        check->column_sums = NULL;
+    }
     if (status == KVR_OK && layer->accumulated != NULL)
         status = run_part(kvr_check_accumulated, check, err);
     if (status == KVR_OK)
         status = run_part(kvr_check_vectors, check, err);
-    if (status == KVR_OK && layer->attention != NULL && layer->query != NULL && layer->key != NULL)
+    if (status == KVR_OK && !check->unreadable && layer->attention != NULL &&
+        layer->query != NULL && layer->key != NULL)
         status = run_part(kvr_check_recomputation, check, err);
     free(check->column_sums);
     check->column_sums = NULL;
