@@ -31,7 +31,7 @@ static enum kvr_status scored_group(void *sink, void *record, const struct kvr_c
 {
     (void)sink;
     struct kvr_rows *rows = record;
-    if (scored->not_finite > 0)
+    if (!scored->score->asked || scored->not_finite > 0)
         return KVR_OK;
     struct kvr_census *census = kvr_room_take(cell->room, scored->heads, sizeof *census, err);
     if (census == NULL || kvr_census_of(cell, scored, census, err) != KVR_OK)

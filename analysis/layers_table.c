@@ -4,6 +4,7 @@
  *
  * The groups of a layer are separate cells, so the union is formed where cells pass in order.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 /* One (scorer, policy, page size) of a cell; unites its budgets' kept units over the groups. */
 struct layer_entry {
     const struct kvr_score *score;
-    const struct kvr_policy_use *policy;
+    const struct kvr_stages *stages;
     uint64_t page_size;
     size_t words;
     uint64_t *quotas; /* [budgets] */
@@ -85,7 +86,7 @@ static enum kvr_status selected(void *state, void *opaque, const struct kvr_cell
     struct layer_entry *entry = &record->entries[record->count++];
     *entry = (struct layer_entry){
         .score = selection->scored->score,
-        .policy = selection->policy,
+        .stages = selection->stages,
         .page_size = selection->pages->size,
         .words = kvr_bitmap_words(selection->pages->count),
     };
@@ -137,12 +138,13 @@ static void add_row(struct kvr_text *text, const struct kvr_cell_key *key,
     kvr_csv_string(text, key->sample->name);
     kvr_csv_unsigned(text, key->layer->number);
     kvr_csv_string(text, entry->score->label);
-    kvr_csv_string(text, entry->policy->policy->name);
+    kvr_csv_string(text, entry->stages->label);
     kvr_csv_unsigned(text, entry->page_size);
     kvr_csv_string(text, layer->plan->budgets[budget].label);
     kvr_csv_unsigned(text, entry->quotas[budget]);
     kvr_csv_unsigned(text, both);
-    kvr_csv_exact(text, (double)both / (double)entry->quotas[budget]);
+    bool uniform = !kvr_allocate_surveys(&entry->stages->allocate);
+    kvr_csv_exact(text, uniform ? (double)both / (double)entry->quotas[budget] : NAN);
     kvr_csv_end(text);
 }
 

@@ -24,7 +24,7 @@ static enum kvr_status begin(void *sink, const struct kvr_cell *cell, void **rec
 static double retained_mass(const struct kvr_cell *cell, const struct kvr_scored *scored,
                             const uint64_t *tokens)
 {
-    if (!scored->attention)
+    if (!scored->score->scorer->mass)
         return NAN;
     size_t count = cell->candidates.count, words = kvr_bitmap_words(count);
     double sum = 0;
@@ -68,7 +68,8 @@ static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
     kvr_csv_unsigned(text, cell->key.ratio);
     kvr_csv_unsigned(text, kept->quota);
     kvr_csv_unsigned(text, kept->selected);
-    kvr_csv_exact(text, kept->quota > 0 ? (double)kept->selected / (double)kept->quota : NAN);
+    bool ratio = kept->quota > 0 && kvr_selection_uniform(selection);
+    kvr_csv_exact(text, ratio ? (double)kept->selected / (double)kept->quota : NAN);
     kvr_csv_unsigned(text, kept->kept_tokens);
     kvr_csv_figure(text, fact->retained_mass);
     kvr_csv_figure(text, fact->future_mass);

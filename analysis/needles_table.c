@@ -9,8 +9,8 @@
 
 /* What does not depend on the budget, per needle. */
 struct needle_facts {
-    double pooled_mass;   /* NaN for reduce `head` */
-    size_t rank;          /* of its best unit */
+    double pooled_mass;   /* NaN where nothing was pooled */
+    size_t rank;          /* of its best unit, where that does not depend on the budget */
     double future_weight; /* the decode rows' mass on the needle; NaN if it does not apply */
 };
 
@@ -22,13 +22,14 @@ static double sum_span(const double *values, struct kvr_range range)
     return sum;
 }
 
-static double pooled_mass(const float *pooled, struct kvr_range range)
+/* NaN for reduce `head`, and for scores without heads: nothing was pooled. */
+static double pooled_mass(const struct kvr_selection *selection, struct kvr_range range)
 {
-    if (pooled == NULL)
+    if (selection->pooled == NULL || selection->scored->score->scorer->heads == KVR_PER_LAYER)
         return NAN;
     double sum = 0;
     for (size_t t = range.start; t < range.end; t++)
-        sum += (double)pooled[t];
+        sum += (double)selection->pooled[t];
     return sum;
 }
 
@@ -36,8 +37,8 @@ static struct needle_facts facts_of(const struct kvr_cell *cell,
                                     const struct kvr_selection *selection, struct kvr_range range)
 {
     struct needle_facts facts = {
-        .pooled_mass = pooled_mass(selection->pooled, range),
-        .rank = kvr_selection_rank(selection, range),
+        .pooled_mass = pooled_mass(selection, range),
+        .rank = kvr_selection_rank(selection, 0, range),
         .future_weight = NAN,
     };
     if (!isnan(cell->future.mass_total)) {
@@ -72,7 +73,8 @@ static enum kvr_status add_row(struct kvr_rows *rows, const struct kvr_cell *cel
     kvr_csv_unsigned(text, cell->key.sample->needles[needle].end);
     kvr_csv_figure(text, (double)kept / (double)(range.end - range.start));
     kvr_csv_figure(text, facts->pooled_mass);
-    kvr_csv_unsigned(text, facts->rank);
+    bool varies = selection->stages->protect.has_fraction;
+    kvr_csv_unsigned(text, varies ? kvr_selection_rank(selection, budget, range) : facts->rank);
     kvr_csv_figure(text, isnan(facts->future_weight)
                              ? NAN
                              : kept_future(cell, tokens, range) / facts->future_weight);

@@ -13,6 +13,7 @@
 struct kvr_result_table {
     const char *name;   /* "measures.csv" */
     const char *header; /* comma-separated columns */
+    bool (*wanted)(const struct kvr_plan *plan); /* NULL: always */
     size_t fact_size;   /* of what it adds to the summary, 0: nothing */
     enum kvr_status (*add_fact)(void *summary, const struct kvr_cell_key *key, const void *fact,
                                 struct kvr_error *err);
@@ -27,18 +28,24 @@ extern const struct kvr_result_table kvr_needles_table;
 extern const struct kvr_result_table kvr_premises_table;
 extern const struct kvr_result_table kvr_layers_table;
 extern const struct kvr_result_table kvr_excluded_table;
+extern const struct kvr_result_table kvr_gate_table;
+extern const struct kvr_result_table kvr_agreement_table;
+extern const struct kvr_result_table kvr_allocation_table;
 
-enum { KVR_RESULT_TABLES = 7 };
+enum { KVR_RESULT_TABLES = 10 };
 
 /* The tables of one replay while it runs. */
 struct kvr_results {
+    size_t count;
+    const struct kvr_result_table *tables[KVR_RESULT_TABLES];
     struct kvr_rows_sink sinks[KVR_RESULT_TABLES];
     struct kvr_observer observers[KVR_RESULT_TABLES];
 };
 
-/* Starts every table in `tables`; facts go to `summary`. Release with kvr_results_free before the
+/* Starts every table that the plan wants in `tables`; facts go to `summary`. Release with kvr_results_free before the
    summary is freed. The files belong to `tables`. */
-enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
+enum kvr_status kvr_results_open(struct kvr_results *results, const struct kvr_plan *plan,
+                                 struct kvr_tables *tables,
                                  struct kvr_summary *summary, struct kvr_error *err);
 void kvr_results_free(struct kvr_results *results);
 

@@ -46,6 +46,8 @@ enum kvr_status kvr_rows_commit(void *state, const struct kvr_cell_key *key, voi
 {
     const struct kvr_rows_sink *sink = state;
     const struct kvr_rows *rows = record;
+    if (rows == NULL) /* a table that writes no rows of cells */
+        return KVR_OK;
     enum kvr_status status = kvr_text_check(&rows->text, err);
     if (status == KVR_OK && rows->text.length > 0)
         status = kvr_outfile_write(sink->file, rows->text.data, rows->text.length, err);
@@ -70,7 +72,7 @@ void kvr_rows_start_kept(struct kvr_text *text, const struct kvr_cell *cell,
                          const struct kvr_selection *selection, size_t budget)
 {
     kvr_rows_start(text, cell, selection->scored->score);
-    kvr_csv_string(text, selection->policy->policy->name);
+    kvr_csv_string(text, selection->stages->label);
     kvr_csv_unsigned(text, selection->pages->size);
     kvr_csv_string(text, cell->plan->budgets[budget].label);
 }
@@ -85,7 +87,7 @@ struct kvr_place kvr_rows_place(const struct kvr_cell *cell,
 {
     return (struct kvr_place){
         .score = kvr_rows_score(cell, selection->scored),
-        .policy = (size_t)(selection->policy - cell->plan->policies),
+        .use = selection->use,
         .page = (size_t)(selection->pages - cell->pages),
         .budget = budget,
     };

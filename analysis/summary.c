@@ -25,13 +25,13 @@ static size_t overlap_count(const struct kvr_plan *plan)
 
 static size_t kept_count(const struct kvr_plan *plan)
 {
-    return overlap_count(plan) * plan->policy_count;
+    return plan->use_count * plan->page_size_count * plan->budget_count;
 }
 
 static size_t kept_index(const struct kvr_plan *plan, struct kvr_place place)
 {
-    size_t row = place.score * plan->policy_count + place.policy;
-    return (row * plan->page_size_count + place.page) * plan->budget_count + place.budget;
+    size_t row = place.use * plan->page_size_count + place.page;
+    return row * plan->budget_count + place.budget;
 }
 
 struct kvr_overlap_summary *kvr_summary_overlap(const struct kvr_summary *summary,

@@ -15,9 +15,9 @@
 #include "analysis/census.h"
 #include "replay/plan.h"
 
-/* Indices into the plan's lists. */
+/* Indices into the plan's lists: a score for overlaps, a use for what is kept. */
 struct kvr_place {
-    size_t score, policy, page, budget;
+    size_t score, use, page, budget;
 };
 
 /* The facts, one a row of its table. */
@@ -75,7 +75,7 @@ struct kvr_census_summary {
 /* Needles by their depth in the prompt, in fifths. */
 enum { KVR_DEPTHS = 5 };
 
-/* Of one scorer, policy, page size and budget. */
+/* Of one use (a policy under a score), page size and budget. */
 struct kvr_kept_summary {
     uint64_t retained_groups;
     double retained_sum;
@@ -101,7 +101,7 @@ struct kvr_summary {
 enum kvr_status kvr_summary_open(const struct kvr_plan *plan, struct kvr_summary *summary,
                                  struct kvr_error *err);
 
-/* The entry of a place; `policy` does not matter for overlaps. */
+/* The entry of a place. */
 struct kvr_overlap_summary *kvr_summary_overlap(const struct kvr_summary *summary,
                                                 struct kvr_place place);
 struct kvr_kept_summary *kvr_summary_kept(const struct kvr_summary *summary,

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/base/memory.h"
 #include "formats/base/outfile.h"
@@ -40,6 +41,18 @@ enum kvr_status kvr_tables_add(struct kvr_tables *tables, const char *name, cons
     return status == KVR_OK ? kvr_outfile_write(*file, "\n", 1, err) : status;
 }
 
+enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name,
+                                struct kvr_error *err)
+{
+    if (tables->dropped_count == KVR_MOST_TABLES)
+        return kvr_fail(err, KVR_INTERNAL, "more than %d tables", KVR_MOST_TABLES);
+    char *path = kvr_join_path(tables->folder, name, err);
+    if (path == NULL)
+        return KVR_NO_MEMORY;
+    tables->dropped[tables->dropped_count++] = path;
+    return KVR_OK;
+}
+
 enum kvr_status kvr_tables_commit(struct kvr_tables *tables, struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
@@ -49,6 +62,8 @@ enum kvr_status kvr_tables_commit(struct kvr_tables *tables, struct kvr_error *e
         status = kvr_outfile_commit(tables->files[i], err);
         tables->files[i] = NULL;
     }
+    for (size_t i = 0; status == KVR_OK && i < tables->dropped_count; i++)
+        (void)unlink(tables->dropped[i]); /* mostly it is not there */
     kvr_tables_abandon(tables);
     return status;
 }
@@ -57,6 +72,8 @@ void kvr_tables_abandon(struct kvr_tables *tables)
 {
     for (size_t i = 0; i < tables->count; i++)
         kvr_outfile_abandon(tables->files[i]);
+    for (size_t i = 0; i < tables->dropped_count; i++)
+        free(tables->dropped[i]);
     free(tables->folder);
     *tables = (struct kvr_tables){0};
 }

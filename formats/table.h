@@ -20,6 +20,8 @@ struct kvr_tables {
     char *folder;
     size_t count;
     struct kvr_outfile *files[KVR_MOST_TABLES];
+    size_t dropped_count;
+    char *dropped[KVR_MOST_TABLES]; /* paths */
 };
 
 /* Makes the folder where it is missing. */
@@ -30,6 +32,11 @@ enum kvr_status kvr_tables_open(struct kvr_tables *tables, const char *folder,
    tables; write to it with kvr_outfile_write. */
 enum kvr_status kvr_tables_add(struct kvr_tables *tables, const char *name, const char *header,
                                struct kvr_outfile **file, struct kvr_error *err);
+
+/* A table of this name that an earlier run left is removed by kvr_tables_commit, because it would
+   not belong to the others. */
+enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name,
+                                struct kvr_error *err);
 
 /* Ends all files and gives them their names; releases everything in any case. */
 enum kvr_status kvr_tables_commit(struct kvr_tables *tables, struct kvr_error *err);

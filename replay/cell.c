@@ -27,18 +27,17 @@ static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
     return KVR_OK;
 }
 
-static enum kvr_status take_vectors(struct kvr_cell *cell, struct kvr_error *err)
+static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
+                                    struct kvr_error *err)
 {
     const struct kvr_layer *layer = cell->key.layer;
     for (size_t i = 0; i < cell->plan->score_count; i++) {
         const struct kvr_score *score = &cell->plan->scores[i];
-        if (!kvr_score_available(score, cell->key.sample, layer))
+        if (!wanted[i] || !kvr_score_available(score, cell->key.sample, layer))
             continue;
         struct kvr_scored *scored = &cell->scored[cell->scored_count++];
         scored->score = score;
-        scored->attention = score->scorer->source != KVR_FROM_COLUMN;
-        bool per_kv_head = !scored->attention && kvr_score_column(score, layer)->per_kv_head;
-        scored->heads = per_kv_head ? 1 : cell->key.ratio;
+        scored->heads = kvr_score_vectors(score, layer);
         size_t values = scored->heads * cell->candidates.count;
         scored->vectors = kvr_room_take(cell->room, values, sizeof *scored->vectors, err);
         scored->totals = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
@@ -85,7 +84,7 @@ static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *score
         }
         scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
     }
-    if (scored->not_finite > 0)
+    if (scored->not_finite > 0 || !scored->score->weighted)
         return;
     for (size_t h = 0; h < scored->heads; h++)
         scored->entropies[h] =
@@ -123,20 +122,25 @@ static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,
     return kvr_hint(err, "--nan exclude leaves such groups out, --nan zero replaces the values");
 }
 
-enum kvr_status kvr_cell_load(const struct kvr_plan *plan, struct kvr_trace *trace,
-                              const struct kvr_cell_key *key, struct kvr_room *room,
+enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
+                              struct kvr_trace *trace, const struct kvr_cell_key *key,
+                              struct kvr_room *room,
                               struct kvr_cell *cell, struct kvr_error *err)
 {
     *cell = (struct kvr_cell){.key = *key, .plan = plan, .trace = trace, .room = room};
     enum kvr_status status = lay_out(cell, err);
     if (status == KVR_OK)
-        status = take_vectors(cell, err);
+        status = take_vectors(cell, wanted, err);
     if (status == KVR_OK)
         status = kvr_rows_load(cell, err);
     if (status == KVR_OK)
         total_future(&cell->future, cell->candidates.count);
     for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++) {
         struct kvr_scored *scored = &cell->scored[i];
+        if (scored->score->scorer->compute != NULL)
+            status = scored->score->scorer->compute(cell, scored, err);
+        if (status != KVR_OK)
+            break;
         finish_vectors(cell, scored);
         if (scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
             status = refuse_not_finite(cell, scored, err);

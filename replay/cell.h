@@ -21,12 +21,11 @@
 struct kvr_scored {
     const struct kvr_score *score;
     size_t heads;    /* r, or 1 where the score is recorded per KV head */
-    bool attention;  /* vectors are attention: sums of them are masses (not so for columns) */
     float *vectors;  /* [heads][T] */
     double *totals;  /* [heads] sum of each vector */
     size_t not_finite; /* heads whose vector is not finite: the group is excluded if any */
     uint64_t replaced; /* values of the vectors that --nan zero replaced by 0 */
-    /* Of finite vectors: sink-isolated entropy and the weight within the group, [heads]. */
+    /* Of finite vectors of a weighted score: sink-isolated entropy and weight in the group, [heads]. */
     double *entropies;
     double *weights;
 };
@@ -66,11 +65,13 @@ struct kvr_cell {
 };
 
 /*
- * Loads the cell `key` into *cell with memory of `room`. Errors are those of reading, or
+ * Loads the cell `key` into *cell with memory of `room`, those scores i of the plan for which
+ * wanted[i]. Errors are those of reading, or
  * KVR_BAD_INPUT with the place if a vector is not finite and the plan says `fail`.
  */
-enum kvr_status kvr_cell_load(const struct kvr_plan *plan, struct kvr_trace *trace,
-                              const struct kvr_cell_key *key, struct kvr_room *room,
+enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
+                              struct kvr_trace *trace, const struct kvr_cell_key *key,
+                              struct kvr_room *room,
                               struct kvr_cell *cell, struct kvr_error *err);
 
 /* True if the sample has needles and this one lies among the layer's candidates. */

@@ -3,6 +3,7 @@
  */
 #include "replay/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,49 +37,63 @@ static enum kvr_status twice(const char *what, const char *text, struct kvr_erro
     return kvr_fail(err, KVR_BAD_ARGUMENT, "%s \"%s\" is given twice", what, text);
 }
 
-static bool has_score(const struct kvr_plan *plan, const char *label)
+/* The score called `label`, plan->score_count if there is none. */
+static size_t find_score(const struct kvr_plan *plan, const char *label)
 {
-    for (size_t i = 0; i < plan->score_count; i++)
-        if (strcmp(plan->scores[i].label, label) == 0)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < plan->score_count && strcmp(plan->scores[i].label, label) != 0)
+        i++;
+    return i;
+}
+
+/* Takes over the score, or releases it if it cannot. */
+static enum kvr_status append_score(struct kvr_plan *plan, struct kvr_score *score,
+                                    struct kvr_error *err)
+{
+    void *scores = plan->scores;
+    enum kvr_status status = grow(&scores, plan->score_count, sizeof *score, err);
+    if (status != KVR_OK) {
+        kvr_score_free(score);
+        return status;
+    }
+    plan->scores = scores;
+    plan->scores[plan->score_count++] = *score;
+    return KVR_OK;
 }
 
 enum kvr_status kvr_plan_add_score(struct kvr_plan *plan, const char *text, struct kvr_error *err)
 {
     struct kvr_score score;
-    enum kvr_status status = kvr_score_parse(text, &score, err);
+    enum kvr_status status = kvr_score_parse(text, true, &score, err);
     if (status != KVR_OK)
         return status;
-    void *scores = plan->scores;
-    if (has_score(plan, text))
-        status = twice("scorer", text, err);
-    else
-        status = grow(&scores, plan->score_count, sizeof score, err);
-    if (status != KVR_OK) {
+    if (find_score(plan, text) < plan->score_count) {
         kvr_score_free(&score);
-        return status;
+        return twice("scorer", text, err);
     }
-    plan->scores = scores;
-    plan->scores[plan->score_count++] = score;
-    return KVR_OK;
+    score.asked = score.weighted = true;
+    return append_score(plan, &score, err);
 }
 
 enum kvr_status kvr_plan_add_policy(struct kvr_plan *plan, const char *text,
                                     struct kvr_error *err)
 {
-    struct kvr_policy_use use;
-    enum kvr_status status = kvr_policy_parse(text, &use, err);
+    struct kvr_stages stages;
+    enum kvr_status status = kvr_stages_parse(text, &stages, err);
     if (status != KVR_OK)
         return status;
-    for (size_t i = 0; i < plan->policy_count; i++)
-        if (plan->policies[i].policy == use.policy)
-            return twice("policy", text, err);
+    for (size_t i = 0; status == KVR_OK && i < plan->policy_count; i++)
+        if (strcmp(plan->policies[i].label, stages.label) == 0)
+            status = twice("policy", stages.label, err);
     void *policies = plan->policies;
-    if (grow(&policies, plan->policy_count, sizeof use, err) != KVR_OK)
-        return KVR_NO_MEMORY;
+    if (status == KVR_OK)
+        status = grow(&policies, plan->policy_count, sizeof stages, err);
+    if (status != KVR_OK) {
+        kvr_stages_free(&stages);
+        return status;
+    }
     plan->policies = policies;
-    plan->policies[plan->policy_count++] = use;
+    plan->policies[plan->policy_count++] = stages;
     return KVR_OK;
 }
 
@@ -156,9 +171,9 @@ static enum kvr_status add_if_available(struct kvr_plan *plan, const char *text,
                                         const struct kvr_trace *trace, struct kvr_error *err)
 {
     struct kvr_score score;
-    if (has_score(plan, text))
+    if (find_score(plan, text) < plan->score_count)
         return KVR_OK;
-    enum kvr_status status = kvr_score_parse(text, &score, err);
+    enum kvr_status status = kvr_score_parse(text, true, &score, err);
     if (status != KVR_OK)
         return status;
     bool available = kvr_plan_score_in_trace(plan, &score, trace);
@@ -215,12 +230,101 @@ enum kvr_status kvr_plan_add_available(struct kvr_plan *plan, const struct kvr_t
     return status;
 }
 
+/* The name of the first column, by name, of all traces; NULL if there is none. */
+static const char *first_column(struct kvr_trace *const *traces, size_t trace_count)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < trace_count; i++)
+        for (size_t s = 0; s < traces[i]->sample_count; s++)
+            for (size_t l = 0; l < traces[i]->samples[s].layer_count; l++) {
+                const struct kvr_layer *layer = &traces[i]->samples[s].layers[l];
+                if (layer->column_count > 0 &&
+                    (first == NULL || strcmp(layer->columns[0].name, first) < 0))
+                    first = layer->columns[0].name;
+            }
+    return first;
+}
+
+/* The index of a score that only policies need; it joins the list where it is not there yet. */
+static enum kvr_status own_score(struct kvr_plan *plan, const char *text, size_t *index,
+                                 struct kvr_error *err)
+{
+    *index = find_score(plan, text);
+    if (*index < plan->score_count)
+        return KVR_OK;
+    struct kvr_score score;
+    enum kvr_status status = kvr_score_parse(text, false, &score, err);
+    return status == KVR_OK ? append_score(plan, &score, err) : status;
+}
+
+static enum kvr_status add_use(struct kvr_plan *plan, size_t score, size_t policy,
+                               struct kvr_error *err)
+{
+    const struct kvr_stages *stages = &plan->policies[policy];
+    void *uses = plan->uses;
+    enum kvr_status status = grow(&uses, plan->use_count, sizeof *plan->uses, err);
+    if (status != KVR_OK)
+        return status;
+    plan->uses = uses;
+    plan->uses[plan->use_count++] = (struct kvr_use){
+        .score = score,
+        .policy = policy,
+        .surveyed = kvr_allocate_surveys(&stages->allocate) ||
+                    (stages->reduce->scope == KVR_REDUCE_LAYER &&
+                     plan->scores[score].scorer->heads != KVR_PER_LAYER),
+    };
+    return KVR_OK;
+}
+
+static enum kvr_status add_named_use(struct kvr_plan *plan, size_t policy, const char *column,
+                                     struct kvr_error *err)
+{
+    const struct kvr_score *score = &plan->policies[policy].score;
+    char text[256];
+    snprintf(text, sizeof text, "%s", score->label);
+    if (score->scorer->parameter == KVR_TAKES_NAME && score->name == NULL && column != NULL)
+        snprintf(text, sizeof text, "%s:%s", score->label, column);
+    size_t index = 0;
+    enum kvr_status status = own_score(plan, text, &index, err);
+    if (status != KVR_OK)
+        return status;
+    plan->scores[index].named = true;
+    plan->scores[index].weighted |= plan->policies[policy].reduce == kvr_reduce_find("entropy");
+    return add_use(plan, index, policy, err);
+}
+
+enum kvr_status kvr_plan_settle(struct kvr_plan *plan, struct kvr_trace *const *traces,
+                                size_t trace_count, struct kvr_error *err)
+{
+    const char *column = first_column(traces, trace_count);
+    enum kvr_status status = KVR_OK;
+    size_t asked = plan->score_count;
+    bool gated = false;
+    for (size_t s = 0; s < asked; s++)
+        for (size_t p = 0; status == KVR_OK && p < plan->policy_count; p++)
+            if (plan->policies[p].asked)
+                status = add_use(plan, s, p, err);
+    for (size_t p = 0; status == KVR_OK && p < plan->policy_count; p++) {
+        gated |= plan->policies[p].allocate.gated;
+        if (!plan->policies[p].asked)
+            status = add_named_use(plan, p, column, err);
+    }
+    if (status == KVR_OK && gated)
+        status = own_score(plan, KVR_GATE_SCORE, &plan->gate_score, err);
+    if (!gated)
+        plan->gate_score = plan->score_count;
+    return status;
+}
+
 void kvr_plan_free(struct kvr_plan *plan)
 {
     for (size_t i = 0; i < plan->score_count; i++)
         kvr_score_free(&plan->scores[i]);
     free(plan->scores);
+    for (size_t i = 0; i < plan->policy_count; i++)
+        kvr_stages_free(&plan->policies[i]);
     free(plan->policies);
+    free(plan->uses);
     free(plan->budgets);
     free(plan->page_sizes);
     free(plan->samples);

@@ -18,6 +18,9 @@
 #include "replay/policy.h"
 #include "replay/scorer.h"
 
+/* The score whose top sets a gate compares. */
+#define KVR_GATE_SCORE "window:32"
+
 /* What becomes of a group with a head whose vector is not finite (MEASURES §10). */
 enum kvr_nan_rule {
     KVR_NAN_EXCLUDE, /* no row but in excluded.csv */
@@ -25,11 +28,21 @@ enum kvr_nan_rule {
     KVR_NAN_FAIL,    /* the replay stops */
 };
 
+/* One policy under one score: the rows of a table follow these in order. */
+struct kvr_use {
+    size_t score, policy; /* indices into the plan's lists */
+    bool surveyed;        /* what it keeps depends on other groups or layers */
+};
+
 struct kvr_plan {
     size_t score_count;
-    struct kvr_score *scores; /* in the order asked for */
+    struct kvr_score *scores; /* those asked for, in order; then those that only policies need */
     size_t policy_count;
-    struct kvr_policy_use *policies;
+    struct kvr_stages *policies; /* in the order asked for */
+    size_t use_count;
+    struct kvr_use *uses; /* every asked score with each policy that ranks by it, then the policies
+                             that bring a score of their own */
+    size_t gate_score;    /* window:32, where a gate needs it; else score_count */
     size_t budget_count;
     struct kvr_budget *budgets;
     size_t page_size_count;
@@ -49,6 +62,13 @@ struct kvr_plan {
     uint32_t *layers;
     unsigned threads;
 };
+
+/*
+ * Ends the building of a plan: a policy that names no column gets the first one of the traces, the
+ * policies' own scores join the list, and `uses` is made. The other lists must not change after.
+ */
+enum kvr_status kvr_plan_settle(struct kvr_plan *plan, struct kvr_trace *const *traces,
+                                size_t trace_count, struct kvr_error *err);
 
 /* The defaults of every option, with no scorer, policy, budget or page size yet. */
 struct kvr_plan kvr_plan_default(void);

@@ -57,16 +57,20 @@ static void pool_entropy(const float *vectors, size_t heads, size_t count, const
 }
 
 const struct kvr_reduce kvr_reduces[] = {
-    {"head", "every query head for itself; the group holds the union", NULL},
-    {"mean", "mean of the group's heads", pool_mean},
-    {"max", "maximum over the group's heads", pool_max},
-    {"sum", "sum over the group's heads", pool_sum},
-    {"entropy", "heads weighted by their sink-isolated Renyi entropy", pool_entropy},
-    {NULL, NULL, NULL},
+    {"head", "every query head for itself; the group holds the union", KVR_REDUCE_NOTHING, NULL},
+    {"mean", "mean of the group's heads", KVR_REDUCE_GROUP, pool_mean},
+    {"max", "maximum over the group's heads", KVR_REDUCE_GROUP, pool_max},
+    {"sum", "sum over the group's heads", KVR_REDUCE_GROUP, pool_sum},
+    {"entropy", "heads weighted by sink-isolated Renyi entropy", KVR_REDUCE_GROUP, pool_entropy},
+    {"layer", "mean over all heads of the layer: one set for its groups", KVR_REDUCE_LAYER,
+     pool_mean},
+    {NULL, NULL, KVR_REDUCE_NOTHING, NULL},
 };
 
 const struct kvr_reduce *kvr_reduce_find(const char *name)
 {
+    if (strcmp(name, "-") == 0)
+        name = "mean";
     for (const struct kvr_reduce *reduce = kvr_reduces; reduce->name != NULL; reduce++)
         if (strcmp(reduce->name, name) == 0)
             return reduce;

@@ -5,16 +5,21 @@
 #ifndef KVR_REDUCE_H
 #define KVR_REDUCE_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+enum kvr_reduce_scope {
+    KVR_REDUCE_NOTHING, /* every query head keeps its own set; the group holds the union */
+    KVR_REDUCE_GROUP,   /* one vector a group */
+    KVR_REDUCE_LAYER,   /* one vector for all groups of the layer that are not excluded */
+};
 
 struct kvr_reduce {
     const char *name;
     const char *summary;
+    enum kvr_reduce_scope scope;
     /*
      * out[t] from vectors [heads][T], in double in head order, rounded once to float. `weights`
-     * [heads] are the sink-isolated entropy weights. NULL for `head`: every query head keeps its
-     * own set, and the group holds their union.
+     * [heads] are the sink-isolated entropy weights, used by `entropy` alone. NULL for NOTHING.
      */
     void (*pool)(const float *vectors, size_t heads, size_t count, const double *weights,
                  float *out);
@@ -23,7 +28,7 @@ struct kvr_reduce {
 /* Ends with a NULL name. */
 extern const struct kvr_reduce kvr_reduces[];
 
-/* NULL if there is none of that name. */
+/* NULL if there is none of that name. "-" is `mean`: a score that a group has once needs none. */
 const struct kvr_reduce *kvr_reduce_find(const char *name);
 
 /* sum_h weights[h] A_h(t) at one candidate, not rounded (premises of theorem 4). */

@@ -1,5 +1,5 @@
 /*
- * Streams attention rows, column sums and columns of one group. It must not know about policies.
+ * Streams the attention rows of one group. It must not know about policies.
  */
 #include "replay/rows.h"
 
@@ -42,7 +42,8 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < cell->scored_count; i++) {
         struct kvr_scored *scored = &cell->scored[i];
-        if (scored->score->scorer->source != KVR_FROM_ROWS)
+        if (scored->score->scorer->source != KVR_FROM_PROMPT_ROWS &&
+            scored->score->scorer->source != KVR_FROM_DECODE_ROWS)
             continue;
         struct row_sum *sum = &stream->sums[stream->sum_count++];
         sum->scored = scored;
@@ -65,17 +66,17 @@ static void add_row(const double *row, size_t count, bool first, double *sum)
             sum[t] += row[t];
 }
 
-static void take_prefill_row(struct row_stream *stream, size_t row_index, const double *row)
+static void add_to_scores(struct row_stream *stream, size_t row_index, const double *row)
 {
     size_t count = stream->cell->candidates.count;
     for (size_t i = 0; i < stream->sum_count; i++) {
         struct row_sum *sum = &stream->sums[i];
-        if (row_index >= sum->rows.begin)
+        if (row_index >= sum->rows.begin && row_index < sum->rows.end)
             add_row(row, count, row_index == sum->rows.begin, sum->sum);
     }
 }
 
-static void take_decode_row(struct kvr_future *future, const double *row, size_t count)
+static void add_to_future(struct kvr_future *future, const double *row, size_t count)
 {
     double check = 0;
     for (size_t t = 0; t < count; t++) {
@@ -104,10 +105,9 @@ static enum kvr_status stream_head(struct row_stream *stream, uint64_t head,
             return status;
         for (size_t i = 0; i < rows; i++, row++) {
             const double *values = stream->block + i * count;
-            if (row < stream->decode_start)
-                take_prefill_row(stream, row, values);
-            else
-                take_decode_row(&stream->cell->future, values, count);
+            add_to_scores(stream, row, values);
+            if (row >= stream->decode_start)
+                add_to_future(&stream->cell->future, values, count);
         }
     }
     return KVR_OK;
@@ -142,57 +142,7 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
     return status;
 }
 
-/* Reads [head][first … P-1] of a dataset of rank 2. */
-static enum kvr_status read_columns(const struct kvr_cell *cell, const struct kvr_dataset *dataset,
-                                    uint64_t head, double *values, struct kvr_error *err)
-{
-    const uint64_t start[] = {head, cell->candidates.first, 0};
-    const uint64_t size[] = {1, cell->candidates.count, 1};
-    return kvr_trace_read(cell->trace, dataset, start, size, values, err);
-}
-
-static void divide_by_total(const double *values, size_t count, float *vector)
-{
-    double total = 0;
-    for (size_t t = 0; t < count; t++)
-        total += values[t];
-    for (size_t t = 0; t < count; t++)
-        vector[t] = (float)(values[t] / total);
-}
-
-static enum kvr_status load_columns(struct kvr_cell *cell, struct kvr_scored *scored,
-                                    double *values, struct kvr_error *err)
-{
-    size_t count = cell->candidates.count;
-    bool accumulated = scored->score->scorer->source == KVR_FROM_ACCUMULATED;
-    const struct kvr_dataset *dataset =
-        accumulated ? cell->key.layer->accumulated
-                    : &kvr_score_column(scored->score, cell->key.layer)->data;
-    for (size_t h = 0; h < scored->heads; h++) {
-        uint64_t head = (uint64_t)cell->key.group * scored->heads + h;
-        enum kvr_status status = read_columns(cell, dataset, head, values, err);
-        if (status != KVR_OK)
-            return status;
-        float *vector = scored->vectors + h * count;
-        if (accumulated)
-            divide_by_total(values, count, vector);
-        else
-            for (size_t t = 0; t < count; t++)
-                vector[t] = (float)values[t];
-    }
-    return KVR_OK;
-}
-
 enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err)
 {
-    enum kvr_status status = KVR_OK;
-    if (cell->key.layer->attention != NULL)
-        status = load_attention(cell, err);
-    double *values = kvr_room_take(cell->room, cell->candidates.count, sizeof *values, err);
-    if (values == NULL)
-        return KVR_NO_MEMORY;
-    for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++)
-        if (cell->scored[i].score->scorer->source != KVR_FROM_ROWS)
-            status = load_columns(cell, &cell->scored[i], values, err);
-    return status;
+    return cell->key.layer->attention != NULL ? load_attention(cell, err) : KVR_OK;
 }

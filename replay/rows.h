@@ -1,5 +1,5 @@
 /*
- * From recorded values to score vectors: the only place of the replay that reads a trace's values.
+ * From recorded attention rows to score vectors and to the sums over decode rows.
  */
 #ifndef KVR_ROWS_H
 #define KVR_ROWS_H
@@ -8,8 +8,8 @@
 #include "replay/cell.h"
 
 /*
- * Fills the vectors of every scored of *cell and its future sums. Each recorded row that some
- * scorer needs is read once per head, in ascending order; a score is summed in double in that
+ * Fills the vectors of every score of *cell that averages rows, and its future sums. Each recorded
+ * row that is needed is read once per head, in ascending order; a score is summed in double in that
  * order, divided in double and rounded once to float (MEASURES §1).
  */
 enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err);

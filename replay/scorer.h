@@ -1,8 +1,8 @@
 /*
- * Scorers: what turns a recorded layer into one score vector per head (MEASURES §1, POLICIES).
+ * Scores: what turns a recorded layer into score vectors (MEASURES §1, POLICIES "score").
  *
- * A scorer says which dataset it reads; the cell loader streams that dataset once and feeds every
- * scorer that a replay asks for. Registry: a new scorer is one row here and one file that computes.
+ * A scorer says what it reads; the cell loader reads each dataset once and feeds every score that a
+ * replay asks for. A new scorer is one row of the registry and one function that computes.
  */
 #ifndef KVR_SCORER_H
 #define KVR_SCORER_H
@@ -15,19 +15,39 @@
 #include "formats/trace.h"
 
 enum kvr_score_source {
-    KVR_FROM_ROWS,        /* attention, prefill rows */
+    KVR_FROM_PROMPT_ROWS, /* attention: mean of the last rows before P */
+    KVR_FROM_DECODE_ROWS, /* attention: mean of the rows from P on */
     KVR_FROM_ACCUMULATED, /* accumulated */
+    KVR_FROM_KEY,         /* key */
     KVR_FROM_COLUMN,      /* scores/<name> */
+    KVR_FROM_POSITION,    /* nothing: the same for all heads, excludes nothing */
 };
+
+/* How many vectors a group has under a scorer. */
+enum kvr_score_heads {
+    KVR_PER_QUERY_HEAD, /* r */
+    KVR_PER_KV_HEAD,    /* 1 */
+    KVR_PER_LAYER,      /* 1, the same in every group */
+};
+
+enum kvr_score_parameter { KVR_NO_PARAMETER, KVR_TAKES_COUNT, KVR_TAKES_SEED, KVR_TAKES_NAME };
+
+struct kvr_cell;
+struct kvr_scored;
 
 struct kvr_scorer {
     const char *name;    /* "window" */
     const char *pattern; /* "window[:N]", for help and errors */
     const char *summary;
     enum kvr_score_source source;
-    bool takes_count; /* ":N", a positive integer */
-    bool takes_name;  /* ":NAME", obligatory */
-    uint64_t default_count;
+    enum kvr_score_heads heads; /* of columns the dataset's shape decides */
+    enum kvr_score_parameter parameter;
+    uint64_t default_number; /* of rows, or the seed */
+    bool for_scorer; /* may be given to --scorer; the others are stages of policies only */
+    bool mass;       /* vectors are attention: sums of them are masses */
+    /* Fills the vectors of one group; NULL where the rows' stream does. */
+    enum kvr_status (*compute)(struct kvr_cell *cell, struct kvr_scored *scored,
+                               struct kvr_error *err);
 };
 
 /* Ends with a NULL name. */
@@ -36,13 +56,21 @@ extern const struct kvr_scorer kvr_scorers[];
 /* A scorer with its parameter, as asked for. */
 struct kvr_score {
     const struct kvr_scorer *scorer;
-    char *label;     /* as given on the command line; owned */
-    uint64_t count;  /* rows of a window */
-    const char *name; /* of the column; points into label */
+    char *label;      /* as given on the command line; owned */
+    uint64_t number;  /* rows of a window, seed */
+    const char *name; /* of the column; points into label. NULL: the first that a trace has */
+    /* How the plan uses it; set by the plan. */
+    bool asked;    /* by --scorer, or by default: it has rows of its own in every table */
+    bool named;    /* a policy ranks by it */
+    bool weighted; /* entropy weights are needed */
 };
 
-/* Parses "last", "window:16", "column:gate". The error lists the scorers. */
-enum kvr_status kvr_score_parse(const char *text, struct kvr_score *score, struct kvr_error *err);
+/*
+ * Parses "last", "window:16", "column:gate". `scorers_only`: only what --scorer takes. "column"
+ * without a name is allowed for policies and resolved later. The error lists what there is.
+ */
+enum kvr_status kvr_score_parse(const char *text, bool scorers_only, struct kvr_score *score,
+                                struct kvr_error *err);
 
 void kvr_score_free(struct kvr_score *score);
 
@@ -52,7 +80,7 @@ struct kvr_row_range {
 };
 struct kvr_row_range kvr_prefill_rows(const struct kvr_sample *sample);
 
-/* The rows that a scorer over rows averages: the last `count` prefill rows. */
+/* The rows that a score over rows averages: the last `number` prefill rows, or all decode rows. */
 struct kvr_row_range kvr_score_rows(const struct kvr_score *score,
                                     const struct kvr_sample *sample);
 
@@ -63,5 +91,11 @@ const struct kvr_column *kvr_score_column(const struct kvr_score *score,
 /* True if the layer holds what the score is computed from. */
 bool kvr_score_available(const struct kvr_score *score, const struct kvr_sample *sample,
                          const struct kvr_layer *layer);
+
+/* What a layer must hold for the score, in words: "attention with decode rows". */
+const char *kvr_score_needs(const struct kvr_score *score);
+
+/* How many vectors a group of `ratio` query heads has. */
+size_t kvr_score_vectors(const struct kvr_score *score, const struct kvr_layer *layer);
 
 #endif

@@ -1,23 +1,51 @@
 /*
- * From score vectors to kept sets: reduce, page scores, quotas, select. It must not know what is
- * measured on the result.
+ * From score vectors to kept sets: reduce, smooth, page scores, quotas, select. It must not know
+ * what is measured on the result.
  */
 #include "replay/selection.h"
 
 #include <string.h>
 
 #include "replay/bitmap.h"
+#include "replay/keep.h"
+
+enum kvr_page_reduce kvr_selection_page_reduce(const struct kvr_plan *plan,
+                                               const struct kvr_stages *stages)
+{
+    return stages->page_sum ? KVR_PAGE_SUM : plan->page_reduce;
+}
+
+size_t kvr_selection_smooth_length(const struct kvr_stages *stages,
+                                   const struct kvr_candidates *candidates)
+{
+    uint64_t recent = stages->protect.recent;
+    return recent < candidates->count ? candidates->count - (size_t)recent : 0;
+}
 
 /* Scores per unit of one vector: the vector itself at page size 1. */
 static float *unit_scores_of(const struct kvr_cell *cell, const struct kvr_pages *pages,
-                             float *vector, struct kvr_error *err)
+                             enum kvr_page_reduce reduce, float *vector, struct kvr_error *err)
 {
     if (pages->size == 1)
         return vector;
     float *scores = kvr_room_take(cell->room, pages->count, sizeof *scores, err);
     if (scores != NULL)
-        kvr_pages_score(pages, cell->plan->page_reduce, vector, scores);
+        kvr_pages_score(pages, reduce, vector, scores);
     return scores;
+}
+
+/* The vector as it is ranked at token granularity. */
+static float *smoothed(const struct kvr_cell *cell, const struct kvr_stages *stages, float *vector,
+                       struct kvr_error *err)
+{
+    if (stages->smooth.kind == KVR_SMOOTH_NONE)
+        return vector;
+    float *out = kvr_room_take(cell->room, cell->candidates.count, sizeof *out, err);
+    if (out != NULL)
+        kvr_smooth_apply(stages->smooth, vector,
+                         kvr_selection_smooth_length(stages, &cell->candidates),
+                         cell->candidates.count, out);
+    return out;
 }
 
 /* [budgets] bitmaps of `bits` bits, uninitialised. */
@@ -63,7 +91,8 @@ enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr
     }
     for (size_t h = 0; h < heads; h++) {
         float *vector = scored->vectors + h * cell->candidates.count;
-        sets->unit_scores[h] = unit_scores_of(cell, pages, vector, err);
+        sets->unit_scores[h] =
+            unit_scores_of(cell, pages, cell->plan->page_reduce, vector, err);
         uint64_t **own = take_sets(cell, pages->count, err);
         if (sets->unit_scores[h] == NULL || own == NULL)
             return KVR_NO_MEMORY;
@@ -77,97 +106,77 @@ enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr
     return KVR_OK;
 }
 
-uint64_t kvr_largest_union_within(uint32_t *const *orders, size_t heads, size_t n, uint64_t limit,
-                                  uint64_t *seen)
-{
-    uint64_t held = 0;
-    for (size_t k = 0; k < n; k++) {
-        for (size_t h = 0; h < heads; h++) {
-            held += !kvr_bitmap_has(seen, orders[h][k]);
-            kvr_bitmap_add(seen, orders[h][k]);
-        }
-        if (held > limit)
-            return k;
-    }
-    return n;
-}
-
-/* At equal memory every quota becomes the largest k' whose union fits the nominal one. */
-static enum kvr_status match_physical(const struct kvr_cell *cell,
-                                      const struct kvr_head_sets *heads, uint64_t *quotas,
-                                      struct kvr_select_scratch *scratch, struct kvr_error *err)
-{
-    size_t n = heads->pages->count, count = heads->scored->heads;
-    struct kvr_room_mark mark = kvr_room_mark(cell->room);
-    uint32_t **orders = kvr_room_take(cell->room, count, sizeof *orders, err);
-    uint64_t *seen = kvr_room_take(cell->room, kvr_bitmap_words(n), sizeof *seen, err);
-    if (orders == NULL || seen == NULL)
-        return KVR_NO_MEMORY;
-    for (size_t h = 0; h < count; h++) {
-        orders[h] = kvr_room_take(cell->room, n, sizeof **orders, err);
-        if (orders[h] == NULL)
-            return KVR_NO_MEMORY;
-        enum kvr_status status = kvr_rank(heads->unit_scores[h], n, orders[h], scratch, err);
-        if (status != KVR_OK)
-            return status;
-    }
-    for (size_t b = 0; b < cell->plan->budget_count; b++) {
-        memset(seen, 0, kvr_bitmap_words(n) * sizeof *seen);
-        quotas[b] = kvr_largest_union_within(orders, count, n, quotas[b], seen);
-    }
-    kvr_room_return(cell->room, mark);
-    return KVR_OK;
-}
-
-/* Reduce `head`: the union of the heads' sets. */
-static enum kvr_status keep_union(const struct kvr_cell *cell, const struct kvr_head_sets *heads,
-                                  uint64_t *quotas, uint64_t *const *units,
-                                  struct kvr_select_scratch *scratch, struct kvr_error *err)
-{
-    size_t budgets = cell->plan->budget_count, words = kvr_bitmap_words(heads->pages->count);
-    for (size_t b = 0; b < budgets; b++)
-        memset(units[b], 0, words * sizeof **units);
-    if (!cell->plan->match_physical) {
-        for (size_t b = 0; b < budgets; b++)
-            for (size_t h = 0; h < heads->scored->heads; h++)
-                kvr_bitmap_unite(units[b], heads->sets[b][h], words);
-        return KVR_OK;
-    }
-    enum kvr_status status = match_physical(cell, heads, quotas, scratch, err);
-    uint64_t **own = take_sets(cell, heads->pages->count, err);
-    if (status != KVR_OK || own == NULL)
-        return KVR_NO_MEMORY;
-    for (size_t h = 0; h < heads->scored->heads; h++) {
-        status = kvr_select_top(heads->unit_scores[h], heads->pages->count, quotas, budgets, own,
-                                scratch, err);
-        if (status != KVR_OK)
-            return status;
-        for (size_t b = 0; b < budgets; b++)
-            kvr_bitmap_unite(units[b], own[b], words);
-    }
-    return KVR_OK;
-}
-
-static enum kvr_status keep_pooled(const struct kvr_cell *cell, struct kvr_selection *selection,
-                                   const uint64_t *quotas, uint64_t *const *units,
-                                   struct kvr_select_scratch *scratch, struct kvr_error *err)
+/* Reduce and smooth: the vectors that the policy ranks, one or one a head. */
+static enum kvr_status make_scores(const struct kvr_cell *cell, struct kvr_selection *selection,
+                                   const struct kvr_allotment *allotment, struct kvr_error *err)
 {
     const struct kvr_scored *scored = selection->scored;
+    const struct kvr_stages *stages = selection->stages;
     size_t count = cell->candidates.count;
-    float *pooled = kvr_room_take(cell->room, count, sizeof *pooled, err);
-    float **scores = kvr_room_take(cell->room, 1, sizeof *scores, err);
-    if (pooled == NULL || scores == NULL)
+    float *vectors = scored->vectors;
+    selection->vector_count = scored->heads;
+    if (stages->reduce->scope != KVR_REDUCE_NOTHING) {
+        bool layer = allotment != NULL && allotment->layer_vector != NULL;
+        float *pooled = layer ? allotment->layer_vector
+                              : kvr_room_take(cell->room, count, sizeof *pooled, err);
+        if (pooled == NULL)
+            return KVR_NO_MEMORY;
+        if (!layer)
+            stages->reduce->pool(vectors, scored->heads, count, scored->weights, pooled);
+        selection->pooled = vectors = pooled;
+        selection->vector_count = 1;
+    }
+    float **scores = kvr_room_take(cell->room, selection->vector_count, sizeof *scores, err);
+    if (scores == NULL)
         return KVR_NO_MEMORY;
-    selection->policy->reduce->pool(scored->vectors, scored->heads, count, scored->weights,
-                                    pooled);
-    scores[0] = unit_scores_of(cell, selection->pages, pooled, err);
-    if (scores[0] == NULL)
-        return KVR_NO_MEMORY;
-    selection->vector_count = 1;
-    selection->pooled = pooled;
+    for (size_t v = 0; v < selection->vector_count; v++) {
+        float *vector = smoothed(cell, stages, vectors + v * count, err);
+        scores[v] = vector == NULL
+                        ? NULL
+                        : unit_scores_of(cell, selection->pages,
+                                         kvr_selection_page_reduce(cell->plan, stages), vector,
+                                         err);
+        if (scores[v] == NULL)
+            return KVR_NO_MEMORY;
+    }
     selection->unit_scores = scores;
-    return kvr_select_top(scores[0], selection->pages->count, quotas, cell->plan->budget_count,
-                          units, scratch, err);
+    return KVR_OK;
+}
+
+/* The union over the vectors of what each keeps at `quotas`. */
+static enum kvr_status keep_union(const struct kvr_cell *cell,
+                                  const struct kvr_selection *selection, const uint64_t *quotas,
+                                  const uint64_t *protect_quotas, uint64_t *const *units,
+                                  struct kvr_select_scratch *scratch, struct kvr_error *err)
+{
+    size_t budgets = cell->plan->budget_count, words = kvr_bitmap_words(selection->pages->count);
+    struct kvr_room_mark mark = kvr_room_mark(cell->room);
+    uint64_t **own = take_sets(cell, selection->pages->count, err);
+    if (own == NULL)
+        return KVR_NO_MEMORY;
+    enum kvr_status status = KVR_OK;
+    for (size_t v = 0; status == KVR_OK && v < selection->vector_count; v++) {
+        uint64_t *const *sets = v == 0 ? units : own;
+        status = kvr_keep_first(&selection->stages->protect, selection->pages,
+                                selection->unit_scores[v], quotas, protect_quotas, budgets, sets,
+                                cell->room, scratch, err);
+        for (size_t b = 0; v > 0 && status == KVR_OK && b < budgets; b++)
+            kvr_bitmap_unite(units[b], own[b], words);
+    }
+    kvr_room_return(cell->room, mark);
+    return status;
+}
+
+/* The same from the heads' own sets, which are at hand. */
+static void unite_heads(const struct kvr_cell *cell, const struct kvr_head_sets *heads,
+                        uint64_t *const *units)
+{
+    size_t words = kvr_bitmap_words(heads->pages->count);
+    for (size_t b = 0; b < cell->plan->budget_count; b++) {
+        memcpy(units[b], heads->sets[b][0], words * sizeof **units);
+        for (size_t h = 1; h < heads->scored->heads; h++)
+            kvr_bitmap_unite(units[b], heads->sets[b][h], words);
+    }
 }
 
 static const uint64_t *tokens_of(const struct kvr_cell *cell, const struct kvr_pages *pages,
@@ -182,39 +191,25 @@ static const uint64_t *tokens_of(const struct kvr_cell *cell, const struct kvr_p
     return tokens;
 }
 
-enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr_head_sets *heads,
-                                   const struct kvr_policy_use *policy,
-                                   struct kvr_select_scratch *scratch,
-                                   struct kvr_selection *selection, struct kvr_error *err)
+static enum kvr_status describe_kept(const struct kvr_cell *cell, struct kvr_selection *selection,
+                                     const uint64_t *shown, const uint64_t *quotas,
+                                     const uint64_t *protect_quotas, uint64_t *const *units,
+                                     struct kvr_error *err)
 {
-    const struct kvr_pages *pages = heads->pages;
     size_t budgets = cell->plan->budget_count;
-    *selection = (struct kvr_selection){
-        .scored = heads->scored,
-        .policy = policy,
-        .pages = pages,
-        .vector_count = heads->scored->heads,
-        .unit_scores = heads->unit_scores,
-    };
+    size_t words = kvr_bitmap_words(cell->candidates.count);
     struct kvr_kept *kept = kvr_room_take(cell->room, budgets, sizeof *kept, err);
-    uint64_t *quotas = take_quotas(cell, pages, err);
-    uint64_t **units = take_sets(cell, pages->count, err);
-    if (kept == NULL || quotas == NULL || units == NULL)
+    if (kept == NULL)
         return KVR_NO_MEMORY;
-    enum kvr_status status =
-        policy->reduce->pool == NULL
-            ? keep_union(cell, heads, quotas, units, scratch, err)
-            : keep_pooled(cell, selection, quotas, units, scratch, err);
-    if (status != KVR_OK)
-        return status;
     for (size_t b = 0; b < budgets; b++) {
-        const uint64_t *tokens = tokens_of(cell, pages, units[b], err);
+        const uint64_t *tokens = tokens_of(cell, selection->pages, units[b], err);
         if (tokens == NULL)
             return KVR_NO_MEMORY;
-        size_t words = kvr_bitmap_words(cell->candidates.count);
         kept[b] = (struct kvr_kept){
-            .quota = quotas[b],
-            .selected = kvr_bitmap_count(units[b], kvr_bitmap_words(pages->count)),
+            .quota = shown[b],
+            .allotted = quotas[b],
+            .protect_quota = protect_quotas[b],
+            .selected = kvr_bitmap_count(units[b], kvr_bitmap_words(selection->pages->count)),
             .kept_tokens = kvr_bitmap_count(tokens, words),
             .units = units[b],
             .tokens = tokens,
@@ -224,19 +219,88 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     return KVR_OK;
 }
 
-size_t kvr_selection_rank(const struct kvr_selection *selection, struct kvr_range range)
+enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr_scored *scored,
+                                   size_t use, const struct kvr_pages *pages,
+                                   const struct kvr_head_sets *heads,
+                                   const struct kvr_allotment *allotment,
+                                   struct kvr_select_scratch *scratch,
+                                   struct kvr_selection *selection, struct kvr_error *err)
+{
+    const struct kvr_stages *stages = &cell->plan->policies[cell->plan->uses[use].policy];
+    bool own = stages->reduce->scope == KVR_REDUCE_NOTHING;
+    bool plain = own && heads != NULL && stages->smooth.kind == KVR_SMOOTH_NONE &&
+                 !kvr_protect_any(&stages->protect) && !stages->page_sum;
+    *selection = (struct kvr_selection){
+        .scored = scored, .use = use, .stages = stages, .pages = pages};
+    enum kvr_status status = KVR_OK;
+    if (plain) {
+        selection->vector_count = scored->heads;
+        selection->unit_scores = heads->unit_scores;
+    } else {
+        status = make_scores(cell, selection, allotment, err);
+    }
+    uint64_t *uniform = take_quotas(cell, pages, err);
+    uint64_t **units = take_sets(cell, pages->count, err);
+    if (status != KVR_OK || uniform == NULL || units == NULL)
+        return KVR_NO_MEMORY;
+
+    uint64_t *quotas = kvr_room_take(cell->room, cell->plan->budget_count, sizeof *quotas, err);
+    if (quotas == NULL)
+        return KVR_NO_MEMORY;
+    bool allotted = allotment != NULL && allotment->quotas != NULL;
+    memcpy(quotas, allotted ? allotment->quotas : uniform,
+           cell->plan->budget_count * sizeof *quotas);
+    if (own && cell->plan->match_physical) {
+        status = kvr_keep_match_union(cell, selection, quotas, scratch, err);
+        if (!kvr_allocate_surveys(&stages->allocate))
+            uniform = quotas; /* the quota in force is what the table shows */
+    }
+    if (status != KVR_OK)
+        return status;
+    /* Groups that compete protect a fraction of what each would have had. */
+    bool competes = stages->allocate.kind == KVR_ALLOCATE_LAYER ||
+                    stages->allocate.kind == KVR_ALLOCATE_MODEL;
+    const uint64_t *protect_quotas = competes ? uniform : quotas;
+    if (plain && !cell->plan->match_physical && !allotted)
+        unite_heads(cell, heads, units);
+    else
+        status = keep_union(cell, selection, quotas, protect_quotas, units, scratch, err);
+    return status == KVR_OK
+               ? describe_kept(cell, selection, uniform, quotas, protect_quotas, units, err)
+               : status;
+}
+
+/* The rank of `unit`: protected ones stand first. */
+static size_t rank_of(const float *scores, struct kvr_protected protected, size_t unit)
+{
+    size_t rank = kvr_protected_rank(protected, unit);
+    if (rank < protected.count)
+        return rank;
+    size_t among = kvr_rank_of(scores + protected.first, protected.last - protected.first,
+                               unit - protected.first);
+    return kvr_protected_count(protected) + among;
+}
+
+size_t kvr_selection_rank(const struct kvr_selection *selection, size_t budget,
+                          struct kvr_range range)
 {
     const struct kvr_pages *pages = selection->pages;
+    struct kvr_protected protected = kvr_protect_units(&selection->stages->protect, pages,
+                                                       selection->kept[budget].protect_quota);
     size_t first = kvr_pages_unit(pages, range.start);
     size_t last = kvr_pages_unit(pages, range.end - 1);
     size_t least = pages->count;
     for (size_t v = 0; v < selection->vector_count; v++) {
         const float *scores = selection->unit_scores[v];
         size_t best = first;
-        for (size_t unit = first + 1; unit <= last; unit++)
-            if (scores[unit] > scores[best])
+        for (size_t unit = first; unit <= last; unit++) {
+            size_t rank = kvr_protected_rank(protected, unit);
+            if (rank < least)
+                least = rank;
+            if (scores[unit] > scores[best] || kvr_protected_rank(protected, best) < pages->count)
                 best = unit;
-        size_t rank = kvr_rank_of(scores, pages->count, best);
+        }
+        size_t rank = rank_of(scores, protected, best);
         if (rank < least)
             least = rank;
     }

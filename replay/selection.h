@@ -16,14 +16,22 @@
 struct kvr_head_sets {
     const struct kvr_scored *scored;
     const struct kvr_pages *pages;
-    float **unit_scores;   /* [heads] of [units]; the vectors themselves at page size 1 */
+    float **unit_scores;    /* [heads] of [units]; the vectors themselves at page size 1 */
     const uint64_t *quotas; /* [budgets] k or K */
     uint64_t ***sets;       /* [budgets][heads] bitmaps of units */
 };
 
+/* What a survey of the sample settled for a policy in this cell at one page size. */
+struct kvr_allotment {
+    float *layer_vector;    /* [T] of reduce `layer`; NULL: none */
+    const uint64_t *quotas; /* [budgets] units; NULL: the uniform quotas */
+};
+
 /* One budget of a selection. */
 struct kvr_kept {
-    uint64_t quota;    /* k, K or, at equal memory, k' */
+    uint64_t quota;    /* k, K, or k' at equal memory; the uniform one whatever the allocation */
+    uint64_t allotted; /* what the allocation gave; = quota where it is uniform */
+    uint64_t protect_quota; /* the quota that a protected fraction is a fraction of */
     uint64_t selected; /* units that the group must hold */
     uint64_t kept_tokens;
     const uint64_t *units;  /* bitmap of pages->count units: the union for reduce `head` */
@@ -33,13 +41,20 @@ struct kvr_kept {
 /* One policy on one group at one page size, for all budgets of the plan. */
 struct kvr_selection {
     const struct kvr_scored *scored;
-    const struct kvr_policy_use *policy;
+    size_t use; /* index into plan->uses */
+    const struct kvr_stages *stages;
     const struct kvr_pages *pages;
-    size_t vector_count;        /* 1 pooled vector, or one a head for reduce `head` */
-    const float *pooled;        /* [T], NULL for reduce `head` */
-    float *const *unit_scores;  /* [vector_count] of [units] */
+    size_t vector_count;         /* 1 pooled vector, or one a head for reduce `head` */
+    const float *pooled;         /* [T] after reduce, before smoothing; NULL for reduce `head` */
+    float *const *unit_scores;   /* [vector_count] of [units]: what is ranked */
     const struct kvr_kept *kept; /* [plan->budget_count] */
 };
+
+/* False where groups get other than the uniform quota: then UOR and PUR do not apply. */
+static inline bool kvr_selection_uniform(const struct kvr_selection *selection)
+{
+    return !kvr_allocate_surveys(&selection->stages->allocate);
+}
 
 /* Computes the heads' own sets; memory is the cell's. */
 enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr_scored *scored,
@@ -47,21 +62,28 @@ enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr
                                    struct kvr_select_scratch *scratch, struct kvr_head_sets *sets,
                                    struct kvr_error *err);
 
-/* Computes what `policy` keeps; `heads` are the own sets at the same scorer and page size. */
-enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr_head_sets *heads,
-                                   const struct kvr_policy_use *policy,
+/*
+ * Computes what the policy of plan->uses[use] keeps. `heads` are the own sets at the same score and
+ * page size where they are at hand, else NULL; `allotment` what the survey settled, else NULL.
+ */
+enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr_scored *scored,
+                                   size_t use, const struct kvr_pages *pages,
+                                   const struct kvr_head_sets *heads,
+                                   const struct kvr_allotment *allotment,
                                    struct kvr_select_scratch *scratch,
                                    struct kvr_selection *selection, struct kvr_error *err);
 
-/* The rank (0-based, in select order) of the best unit that holds a token of `range`: the least
-   over the vectors. */
-size_t kvr_selection_rank(const struct kvr_selection *selection, struct kvr_range range);
+/* How a policy scores pages. */
+enum kvr_page_reduce kvr_selection_page_reduce(const struct kvr_plan *plan,
+                                               const struct kvr_stages *stages);
 
-/*
- * The largest k' with |union of the heads' k' highest| <= limit (MEASURES §2, --match physical),
- * from the heads' rankings orders[heads][n]. `seen` is a cleared bitmap of n bits; it is used up.
- */
-uint64_t kvr_largest_union_within(uint32_t *const *orders, size_t heads, size_t n, uint64_t limit,
-                                  uint64_t *seen);
+/* How many leading candidates a policy smooths: all but the protected recent tokens. */
+size_t kvr_selection_smooth_length(const struct kvr_stages *stages,
+                                   const struct kvr_candidates *candidates);
+
+/* The rank (0-based, in select order at `budget`) of the best unit that holds a token of `range`:
+   the least over the vectors. */
+size_t kvr_selection_rank(const struct kvr_selection *selection, size_t budget,
+                          struct kvr_range range);
 
 #endif

@@ -9,6 +9,7 @@
 #include "formats/trace.h"
 #include "replay/cli/print_summary.h"
 #include "replay/cli/progress_bar.h"
+#include "replay/cli/replay_notes.h"
 #include "replay/cli/replay_options.h"
 #include "replay/cli/run_record.h"
 #include "replay/engine.h"
@@ -45,106 +46,24 @@ static enum kvr_status open_traces(struct session *session, const struct kvr_arg
     return KVR_OK;
 }
 
-/* What a layer of the trace holds that scorers are computed from, for messages. */
-static void describe_holdings(const struct kvr_trace *trace, char *text, size_t size)
-{
-    bool attention = false, accumulated = false, columns = false, keys = false;
-    for (size_t s = 0; s < trace->sample_count; s++)
-        for (size_t l = 0; l < trace->samples[s].layer_count; l++) {
-            const struct kvr_layer *layer = &trace->samples[s].layers[l];
-            attention |= layer->attention != NULL;
-            accumulated |= layer->accumulated != NULL;
-            columns |= layer->column_count > 0;
-            keys |= layer->query != NULL && layer->key != NULL;
-        }
-    snprintf(text, size, "%s%s%s%s", attention ? " attention" : "",
-             accumulated ? " accumulated" : "", columns ? " scores" : "",
-             keys ? " query and key" : "");
-}
-
-static void note_missing_scores(const struct session *session)
-{
-    const struct kvr_plan *plan = &session->request.plan;
-    for (size_t i = 0; i < session->trace_count; i++)
-        for (size_t s = 0; s < plan->score_count; s++)
-            if (!kvr_plan_score_in_trace(plan, &plan->scores[s], session->traces[i])) {
-                char holdings[128];
-                describe_holdings(session->traces[i], holdings, sizeof holdings);
-                fprintf(stderr, "note: %s: cannot give scorer %s; it holds%s\n",
-                        session->traces[i]->name, plan->scores[s].label, holdings);
-            }
-}
-
-static void note_short_windows(const struct session *session)
-{
-    const struct kvr_plan *plan = &session->request.plan;
-    for (size_t i = 0; i < session->trace_count; i++)
-        for (size_t s = 0; s < plan->score_count; s++) {
-            const struct kvr_score *score = &plan->scores[s];
-            uint64_t short_samples = 0, least = UINT64_MAX;
-            for (size_t k = 0; k < session->traces[i]->sample_count; k++) {
-                const struct kvr_sample *sample = &session->traces[i]->samples[k];
-                struct kvr_row_range rows = kvr_prefill_rows(sample);
-                if (!score->scorer->takes_count || !kvr_plan_wants_sample(plan, sample) ||
-                    rows.end - rows.begin >= score->count || rows.end == rows.begin)
-                    continue;
-                short_samples++;
-                if (rows.end - rows.begin < least)
-                    least = rows.end - rows.begin;
-            }
-            if (short_samples > 0)
-                fprintf(stderr,
-                        "note: %s: scorer %s averages %llu rows, fewer than its %llu: no more "
-                        "prompt rows were recorded\n",
-                        session->traces[i]->name, score->label, (unsigned long long)least,
-                        (unsigned long long)score->count);
-        }
-}
-
-/* Samples and layers that were asked for must be in some trace. */
-static enum kvr_status check_filters(const struct session *session, struct kvr_error *err)
-{
-    const struct kvr_plan *plan = &session->request.plan;
-    for (size_t f = 0; f < plan->sample_count; f++) {
-        bool found = false;
-        for (size_t i = 0; i < session->trace_count; i++)
-            for (size_t s = 0; s < session->traces[i]->sample_count; s++)
-                found |= strcmp(session->traces[i]->samples[s].name, plan->samples[f]) == 0;
-        if (!found)
-            return kvr_fail(err, KVR_BAD_ARGUMENT, "--samples: no trace has a sample \"%s\"",
-                            plan->samples[f]);
-    }
-    for (size_t f = 0; f < plan->layer_count; f++) {
-        bool found = false;
-        for (size_t i = 0; i < session->trace_count; i++)
-            for (size_t s = 0; s < session->traces[i]->sample_count; s++)
-                for (size_t l = 0; l < session->traces[i]->samples[s].layer_count; l++)
-                    found |= session->traces[i]->samples[s].layers[l].number == plan->layers[f];
-        if (!found)
-            return kvr_fail(err, KVR_BAD_ARGUMENT, "--layers: no trace has a layer %u",
-                            plan->layers[f]);
-    }
-    return KVR_OK;
-}
-
-static enum kvr_status settle_scores(struct session *session, struct kvr_error *err)
+/* The scorers, by default all that the traces can give, and what follows from them. */
+static enum kvr_status settle_plan(struct session *session, struct kvr_error *err)
 {
     struct kvr_plan *plan = &session->request.plan;
-    for (size_t i = 0; session->request.default_scores && i < session->trace_count; i++) {
-        enum kvr_status status = kvr_plan_add_available(plan, session->traces[i], err);
-        if (status != KVR_OK)
-            return status;
-    }
-    for (size_t i = 0; i < session->trace_count; i++)
-        for (size_t s = 0; s < plan->score_count; s++)
-            if (kvr_plan_score_in_trace(plan, &plan->scores[s], session->traces[i]))
-                return KVR_OK;
-    char holdings[128];
-    describe_holdings(session->traces[0], holdings, sizeof holdings);
-    return kvr_fail(err, KVR_BAD_INPUT,
-                    "\"%s\": nothing can be replayed: the wanted layers hold%s%s",
-                    session->traces[0]->path, holdings,
-                    session->request.default_scores ? "" : ", which the scorers asked for need not");
+    struct kvr_trace *const *traces = session->traces;
+    enum kvr_status status =
+        kvr_replay_check_filters(plan, traces, session->trace_count, err);
+    for (size_t i = 0; status == KVR_OK && session->request.default_scores &&
+                       i < session->trace_count;
+         i++)
+        status = kvr_plan_add_available(plan, traces[i], err);
+    if (status == KVR_OK)
+        status = kvr_plan_settle(plan, traces, session->trace_count, err);
+    if (status == KVR_OK)
+        status = kvr_replay_check_scores(plan, traces, session->trace_count, err);
+    if (status == KVR_OK && !session->quiet)
+        kvr_replay_print_notes(plan, traces, session->trace_count);
+    return status;
 }
 
 static enum kvr_status replay_all(struct session *session, const struct kvr_results *results,
@@ -159,7 +78,7 @@ static enum kvr_status replay_all(struct session *session, const struct kvr_resu
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < session->trace_count; i++) {
         struct kvr_trace *trace = session->traces[i];
-        status = kvr_replay_trace(plan, trace, results->observers, KVR_RESULT_TABLES, &progress,
+        status = kvr_replay_trace(plan, trace, results->observers, results->count, &progress,
                                   err);
         uint64_t bytes = kvr_trace_bytes_read(trace);
         kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), bytes);
@@ -194,7 +113,7 @@ static enum kvr_status write_tables(struct session *session,
     enum kvr_status status = kvr_tables_open(&tables, folder, err);
     if (status != KVR_OK)
         return status;
-    status = kvr_results_open(&results, &tables, summary, err);
+    status = kvr_results_open(&results, &session->request.plan, &tables, summary, err);
     if (status == KVR_OK)
         status = replay_all(session, &results, err);
     kvr_results_free(&results);
@@ -218,15 +137,9 @@ static enum kvr_status run_session(struct session *session, const struct kvr_com
     if (status == KVR_OK)
         status = open_traces(session, arguments, err);
     if (status == KVR_OK)
-        status = check_filters(session, err);
-    if (status == KVR_OK)
-        status = settle_scores(session, err);
+        status = settle_plan(session, err);
     if (status != KVR_OK)
         return status;
-    if (!session->quiet) {
-        note_missing_scores(session);
-        note_short_windows(session);
-    }
     struct kvr_summary summary;
     status = kvr_summary_open(&session->request.plan, &summary, err);
     if (status == KVR_OK)

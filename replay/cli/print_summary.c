@@ -135,7 +135,7 @@ static void print_overlaps(const struct kvr_summary *summary)
     print_heading("Union overhead: |union of the heads' own sets| / quota, over groups");
     print_budgets(plan, "budget");
     for (size_t s = 0; s < plan->score_count; s++)
-        for (size_t p = 0; p < plan->page_size_count; p++) {
+        for (size_t p = 0; plan->scores[s].asked && p < plan->page_size_count; p++) {
             print_label(plan->scores[s].label, NULL, plan->page_sizes[p]);
             printf("\n");
             print_overlap_line(summary, "    UOR mean", s, p, uor_mean, 3);
@@ -156,6 +156,8 @@ static void print_census(const struct kvr_summary *summary)
            "raw", "isolated", "removed", "row sums");
     for (size_t s = 0; s < plan->score_count; s++) {
         const struct kvr_census_summary *census = &summary->census[s];
+        if (!plan->scores[s].asked)
+            continue;
         double raw = kvr_summary_masquerade(census, census->weight_raw);
         double isolated = kvr_summary_masquerade(census, census->weight_isolated);
         printf("  %-*s%9llu%11llu%12llu", 16, plan->scores[s].label,
@@ -197,63 +199,46 @@ static double needle_fraction(const struct kvr_kept_summary *kept)
 static bool any_kept(const struct kvr_summary *summary, kept_figure figure)
 {
     const struct kvr_plan *plan = summary->plan;
-    size_t count =
-        plan->score_count * plan->policy_count * plan->page_size_count * plan->budget_count;
+    size_t count = plan->use_count * plan->page_size_count * plan->budget_count;
     for (size_t i = 0; i < count; i++)
         if (!isnan(figure(&summary->kept[i])))
             return true;
     return false;
 }
 
+/* The uses are rows, under each page size; a policy with an own score is named without it. */
+static void print_use_label(const struct kvr_plan *plan, const struct kvr_use *use, uint64_t page)
+{
+    const struct kvr_stages *stages = &plan->policies[use->policy];
+    if (stages->asked)
+        print_label(plan->scores[use->score].label, stages->label, page);
+    else
+        print_label(stages->label, NULL, page);
+}
+
 static void print_kept(const struct kvr_summary *summary, const char *heading, kept_figure figure)
 {
     const struct kvr_plan *plan = summary->plan;
-    if (!any_kept(summary, figure))
-        return;
     print_heading(heading);
     print_budgets(plan, "budget");
-    for (size_t s = 0; s < plan->score_count; s++)
-        for (size_t g = 0; g < plan->page_size_count; g++)
-            for (size_t p = 0; p < plan->policy_count; p++) {
-                print_label(plan->scores[s].label, plan->policies[p].policy->name,
-                            plan->page_sizes[g]);
-                for (size_t b = 0; b < plan->budget_count; b++) {
-                    const struct kvr_place place = {s, p, g, b};
-                    print_value(figure(kvr_summary_kept(summary, place)), 3);
-                }
-                printf("\n");
+    for (size_t g = 0; g < plan->page_size_count; g++)
+        for (size_t u = 0; u < plan->use_count; u++) {
+            print_use_label(plan, &plan->uses[u], plan->page_sizes[g]);
+            for (size_t b = 0; b < plan->budget_count; b++) {
+                const struct kvr_place place = {.use = u, .page = g, .budget = b};
+                print_value(figure(kvr_summary_kept(summary, place)), 3);
             }
+            printf("\n");
+        }
 }
 
-/* any and strict as counts "any/strict" beside the fractions printed before. */
-static void print_needle_counts(const struct kvr_summary *summary)
-{
-    const struct kvr_plan *plan = summary->plan;
-    print_heading("Needles kept whole in at least one (layer, group) / in every one");
-    print_budgets(plan, "budget");
-    for (size_t s = 0; s < plan->score_count; s++)
-        for (size_t g = 0; g < plan->page_size_count; g++)
-            for (size_t p = 0; p < plan->policy_count; p++) {
-                print_label(plan->scores[s].label, plan->policies[p].policy->name,
-                            plan->page_sizes[g]);
-                for (size_t b = 0; b < plan->budget_count; b++) {
-                    const struct kvr_place place = {s, p, g, b};
-                    const struct kvr_kept_summary *kept = kvr_summary_kept(summary, place);
-                    char cell[32];
-                    snprintf(cell, sizeof cell, "%llu/%llu",
-                             (unsigned long long)kept->needles_any,
-                             (unsigned long long)kept->needles_strict);
-                    printf("%*s", CELL, cell);
-                }
-                printf("\n");
-            }
-}
-
+/* By depth, and how many needles are kept whole somewhere and everywhere, at one budget. */
 static void print_needle_depths(const struct kvr_summary *summary)
 {
     const struct kvr_plan *plan = summary->plan;
     size_t middle = plan->budget_count / 2;
-    printf("\nThe same by depth of the needle in the prompt, budget %s\n",
+    printf("\nThe same at budget %s by depth of the needle in the prompt; any, strict: needles kept "
+           "whole\nin at least one (layer, group), in every one\n",
            plan->budgets[middle].label);
     printf("  %-*s", LABEL, "depth, %");
     for (unsigned d = 0; d < KVR_DEPTHS; d++) {
@@ -261,18 +246,18 @@ static void print_needle_depths(const struct kvr_summary *summary)
         snprintf(label, sizeof label, "%u-%u", d * 100 / KVR_DEPTHS, (d + 1) * 100 / KVR_DEPTHS);
         printf("%*s", CELL, label);
     }
-    printf("\n");
-    for (size_t s = 0; s < plan->score_count; s++)
-        for (size_t g = 0; g < plan->page_size_count; g++)
-            for (size_t p = 0; p < plan->policy_count; p++) {
-                const struct kvr_place place = {s, p, g, middle};
-                const struct kvr_kept_summary *kept = kvr_summary_kept(summary, place);
-                print_label(plan->scores[s].label, plan->policies[p].policy->name,
-                            plan->page_sizes[g]);
-                for (unsigned d = 0; d < KVR_DEPTHS; d++)
-                    print_value(ratio(kept->depth_fraction_sum[d], kept->depth_needles[d]), 3);
-                printf("\n");
-            }
+    printf("%*s%*s%*s\n", CELL, "any", CELL, "strict", CELL, "of");
+    for (size_t g = 0; g < plan->page_size_count; g++)
+        for (size_t u = 0; u < plan->use_count; u++) {
+            const struct kvr_place place = {.use = u, .page = g, .budget = middle};
+            const struct kvr_kept_summary *kept = kvr_summary_kept(summary, place);
+            print_use_label(plan, &plan->uses[u], plan->page_sizes[g]);
+            for (unsigned d = 0; d < KVR_DEPTHS; d++)
+                print_value(ratio(kept->depth_fraction_sum[d], kept->depth_needles[d]), 3);
+            printf("%*llu%*llu%*llu\n", CELL, (unsigned long long)kept->needles_any, CELL,
+                   (unsigned long long)kept->needles_strict, CELL,
+                   (unsigned long long)kept->needles);
+        }
 }
 
 static void print_checks(const struct kvr_summary *summary)
@@ -321,7 +306,6 @@ void kvr_print_summary(const struct kvr_summary *summary, struct kvr_trace *cons
         print_kept(summary, "Needles: share of (layer, group) that keep the whole needle",
                    needle_fraction);
         print_needle_depths(summary);
-        print_needle_counts(summary);
     }
     print_checks(summary);
     printf("\nTables are in %s\n", folder);

@@ -17,11 +17,12 @@ static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
     kvr_json_object(json, "options");
     kvr_json_list(json, "policy");
     for (size_t i = 0; i < plan->policy_count; i++)
-        kvr_json_string(json, NULL, plan->policies[i].policy->name);
+        kvr_json_string(json, NULL, plan->policies[i].label);
     kvr_json_end(json);
     kvr_json_list(json, "scorer");
     for (size_t i = 0; i < plan->score_count; i++)
-        kvr_json_string(json, NULL, plan->scores[i].label);
+        if (plan->scores[i].asked)
+            kvr_json_string(json, NULL, plan->scores[i].label);
     kvr_json_end(json);
     kvr_json_list(json, "budget");
     for (size_t i = 0; i < plan->budget_count; i++)

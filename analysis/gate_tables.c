@@ -1,0 +1,77 @@
+/*
+ * gate.csv and agreement.csv: what the gate of PAGE saw in each sample (POLICIES, "gate").
+ */
+#include "analysis/result_tables.h"
+
+static bool has_gate(const struct kvr_plan *plan)
+{
+    return plan->gate_score < plan->score_count;
+}
+
+static enum kvr_status write_text(const struct kvr_rows_sink *sink, struct kvr_text *text,
+                                  struct kvr_error *err)
+{
+    enum kvr_status status = kvr_text_check(text, err);
+    if (status == KVR_OK && text->length > 0)
+        status = kvr_outfile_write(sink->file, text->data, text->length, err);
+    kvr_text_free(text);
+    return status;
+}
+
+static enum kvr_status write_gates(void *sink, const struct kvr_survey *survey,
+                                   struct kvr_error *err)
+{
+    struct kvr_text text = {0};
+    for (size_t g = 0; g < survey->gate_count; g++) {
+        const struct kvr_gate_view *gate = &survey->gates[g];
+        kvr_csv_string(&text, survey->cells[0].trace->name);
+        kvr_csv_string(&text, survey->cells[0].sample->name);
+        kvr_csv_exact(&text, gate->difference);
+        kvr_csv_exact(&text, gate->threshold);
+        kvr_csv_unsigned(&text, gate->open);
+        kvr_csv_end(&text);
+    }
+    return write_text(sink, &text, err);
+}
+
+static enum kvr_status write_agreements(void *sink, const struct kvr_survey *survey,
+                                        struct kvr_error *err)
+{
+    struct kvr_text text = {0};
+    for (size_t g = 0; g < survey->gate_count; g++) {
+        const struct kvr_gate_view *gate = &survey->gates[g];
+        for (size_t l = 0; l < gate->layer_count; l++) {
+            kvr_csv_string(&text, survey->cells[0].trace->name);
+            kvr_csv_string(&text, survey->cells[0].sample->name);
+            kvr_csv_unsigned(&text, gate->layers[l]->number);
+            kvr_csv_exact(&text, gate->agreements[l]);
+            kvr_csv_exact(&text, gate->agreements_isolated[l]);
+            kvr_csv_end(&text);
+        }
+    }
+    return write_text(sink, &text, err);
+}
+
+const struct kvr_result_table kvr_gate_table = {
+    .name = "gate.csv",
+    .header = "trace,sample,difference,threshold,open",
+    .wanted = has_gate,
+    .observer =
+        {
+            .surveyed = write_gates,
+            .commit = kvr_rows_commit,
+            .discard = kvr_rows_discard,
+        },
+};
+
+const struct kvr_result_table kvr_agreement_table = {
+    .name = "agreement.csv",
+    .header = "trace,sample,layer,agreement,agreement_without_sinks",
+    .wanted = has_gate,
+    .observer =
+        {
+            .surveyed = write_agreements,
+            .commit = kvr_rows_commit,
+            .discard = kvr_rows_discard,
+        },
+};

@@ -1,0 +1,130 @@
+/*
+ * Telling what a trace cannot give. It must not know how anything is computed.
+ */
+#include "replay/cli/replay_notes.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kvr_status kvr_replay_check_filters(const struct kvr_plan *plan,
+                                         struct kvr_trace *const *traces, size_t trace_count,
+                                         struct kvr_error *err)
+{
+    for (size_t f = 0; f < plan->sample_count; f++) {
+        bool found = false;
+        for (size_t i = 0; i < trace_count; i++)
+            for (size_t s = 0; s < traces[i]->sample_count; s++)
+                found |= strcmp(traces[i]->samples[s].name, plan->samples[f]) == 0;
+        if (!found)
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--samples: no trace has a sample \"%s\"",
+                            plan->samples[f]);
+    }
+    for (size_t f = 0; f < plan->layer_count; f++) {
+        bool found = false;
+        for (size_t i = 0; i < trace_count; i++)
+            for (size_t s = 0; s < traces[i]->sample_count; s++)
+                for (size_t l = 0; l < traces[i]->samples[s].layer_count; l++)
+                    found |= traces[i]->samples[s].layers[l].number == plan->layers[f];
+        if (!found)
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--layers: no trace has a layer %u",
+                            plan->layers[f]);
+    }
+    return KVR_OK;
+}
+
+/* What layers of the trace hold that scores are computed from: " attention, key". */
+static void describe_holdings(const struct kvr_trace *trace, char *text, size_t size)
+{
+    bool held[6] = {false};
+    static const char *const names[] = {"attention", "accumulated", "query",
+                                        "key",       "value",       "scores"};
+    for (size_t s = 0; s < trace->sample_count; s++)
+        for (size_t l = 0; l < trace->samples[s].layer_count; l++) {
+            const struct kvr_layer *layer = &trace->samples[s].layers[l];
+            held[0] |= layer->attention != NULL;
+            held[1] |= layer->accumulated != NULL;
+            held[2] |= layer->query != NULL;
+            held[3] |= layer->key != NULL;
+            held[4] |= layer->value != NULL;
+            held[5] |= layer->column_count > 0;
+        }
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        if (held[i]) {
+            strncat(text, text[0] != '\0' ? ", " : "", size - strlen(text) - 1);
+            strncat(text, names[i], size - strlen(text) - 1);
+        }
+}
+
+enum kvr_status kvr_replay_check_scores(const struct kvr_plan *plan,
+                                        struct kvr_trace *const *traces, size_t trace_count,
+                                        struct kvr_error *err)
+{
+    for (size_t i = 0; i < trace_count; i++)
+        for (size_t u = 0; u < plan->use_count; u++)
+            if (kvr_plan_score_in_trace(plan, &plan->scores[plan->uses[u].score], traces[i]))
+                return KVR_OK;
+    char holdings[128];
+    describe_holdings(traces[0], holdings, sizeof holdings);
+    if (plan->use_count == 0)
+        return kvr_fail(err, KVR_BAD_INPUT,
+                        "\"%s\": nothing can be replayed: scorers need attention with prompt rows, "
+                        "accumulated or scores; it holds %s",
+                        traces[0]->path, holdings);
+    const struct kvr_use *use = &plan->uses[0];
+    const struct kvr_score *score = &plan->scores[use->score];
+    return kvr_fail(err, KVR_BAD_INPUT,
+                    "\"%s\": nothing can be replayed: policy %s ranks by %s, which needs %s; it "
+                    "holds %s",
+                    traces[0]->path, plan->policies[use->policy].label, score->label,
+                    kvr_score_needs(score), holdings);
+}
+
+static void note_missing(const struct kvr_plan *plan, const struct kvr_trace *trace)
+{
+    char holdings[128];
+    describe_holdings(trace, holdings, sizeof holdings);
+    for (size_t s = 0; s < plan->score_count; s++)
+        if (plan->scores[s].asked && !kvr_plan_score_in_trace(plan, &plan->scores[s], trace))
+            fprintf(stderr, "note: %s: cannot give scorer %s, which needs %s; it holds %s\n",
+                    trace->name, plan->scores[s].label, kvr_score_needs(&plan->scores[s]),
+                    holdings);
+    for (size_t u = 0; u < plan->use_count; u++) {
+        const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
+        const struct kvr_score *score = &plan->scores[plan->uses[u].score];
+        if (!stages->asked && !kvr_plan_score_in_trace(plan, score, trace))
+            fprintf(stderr, "note: %s: policy %s is left out: %s needs %s; it holds %s\n",
+                    trace->name, stages->label, score->label, kvr_score_needs(score), holdings);
+    }
+}
+
+/* A window that is longer than what was recorded averages what there is. */
+static void note_short_window(const struct kvr_plan *plan, const struct kvr_score *score,
+                              const struct kvr_trace *trace)
+{
+    size_t least = SIZE_MAX;
+    for (size_t s = 0; s < trace->sample_count; s++) {
+        const struct kvr_sample *sample = &trace->samples[s];
+        struct kvr_row_range rows = kvr_prefill_rows(sample);
+        size_t recorded = rows.end - rows.begin;
+        if (kvr_plan_wants_sample(plan, sample) && recorded > 0 && recorded < score->number &&
+            recorded < least)
+            least = recorded;
+    }
+    if (least < SIZE_MAX)
+        fprintf(stderr,
+                "note: %s: %s averages %zu rows: no more prompt rows were recorded\n",
+                trace->name, score->label, least);
+}
+
+void kvr_replay_print_notes(const struct kvr_plan *plan, struct kvr_trace *const *traces,
+                            size_t trace_count)
+{
+    for (size_t i = 0; i < trace_count; i++) {
+        note_missing(plan, traces[i]);
+        for (size_t s = 0; s < plan->score_count; s++)
+            if (plan->scores[s].scorer->parameter == KVR_TAKES_COUNT)
+                note_short_window(plan, &plan->scores[s], traces[i]);
+    }
+}
