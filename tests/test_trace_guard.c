@@ -450,6 +450,52 @@ START_TEST(impossible_chunks)
 }
 END_TEST
 
+static const struct {
+    uint32_t length, index;
+    uint64_t moved;
+    enum kvr_status status;
+    const char *message;
+} references_to_text[] = {
+    {0xfffffff0, 1, 0, KVR_UNSUPPORTED, "expected at most 65536 bytes, found 4294967280"},
+    {50, 1, 0, KVR_BAD_INPUT, "damaged, its string is not in the file's heap"},
+    {5, 0x10001, 0, KVR_BAD_INPUT, "damaged, its string is not in the file's heap"},
+    {5, 0, 0, KVR_BAD_INPUT, "damaged, its string is not in the file's heap"},
+    {5, 1, 8, KVR_BAD_INPUT, "damaged, its string is not in the file's heap"},
+    {5, 1, UINT64_C(1) << 40, KVR_BAD_INPUT, "damaged, its string is not in the file's heap"},
+    {5, 1, UINT64_MAX >> 1, KVR_BAD_INPUT, "damaged, its string is not in the file's heap"},
+};
+
+/* A string of variable length is a reference: its length, where its heap is, and which it is. */
+START_TEST(references_to_text_that_is_not_there)
+{
+    const char *path = scratch_path("t.h5"), *text = "Emma.";
+    struct trace_fixture fixture = fixture_create(path);
+    fixture_attention(&fixture);
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    fixture_attribute(fixture.file, "model", type, &text);
+    H5Tclose(type);
+    fixture_close(&fixture);
+
+    size_t length;
+    char *bytes = scratch_read("t.h5", &length);
+    const char *heap = memmem(bytes, length, "GCOL", 4);
+    ck_assert_ptr_nonnull(heap);
+    uint64_t address = (uint64_t)(heap - bytes);
+    free(bytes);
+    unsigned char right[16], wrong[16];
+    put32(right, 5);
+    put64(right + 4, address);
+    put32(right + 12, 1);
+    put32(wrong, references_to_text[_i].length);
+    put64(wrong + 4, address + references_to_text[_i].moved);
+    put32(wrong + 12, references_to_text[_i].index);
+    fixture_patch(path, right, wrong, sizeof right);
+    fixture_refused(path, references_to_text[_i].status, references_to_text[_i].message, "");
+    fixture_refused(path, references_to_text[_i].status, ": /: attribute model: ", "");
+}
+END_TEST
+
 /* The index says that a chunk is larger than it can be: HDF5 would fetch that much into any buffer.
  */
 START_TEST(an_index_that_lies_about_sizes)
@@ -510,6 +556,8 @@ Suite *kvr_suite_trace_guard(void)
     tcase_add_loop_test(tcase, impossible_shapes, 0, sizeof dataspaces / sizeof *dataspaces);
     tcase_add_loop_test(tcase, impossible_chunks, 0,
                         2 * sizeof chunk_shapes / sizeof *chunk_shapes);
+    tcase_add_loop_test(tcase, references_to_text_that_is_not_there, 0,
+                        sizeof references_to_text / sizeof *references_to_text);
     tcase_add_loop_test(tcase, an_index_that_lies_about_sizes, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -191,6 +191,33 @@ START_TEST(names_in_every_string_encoding)
 }
 END_TEST
 
+/* Several strings of variable length, one longer than a page of the heap, behind a user block. */
+START_TEST(long_texts)
+{
+    enum { LONG = 20000 };
+    const char *path = scratch_path("t.h5");
+    static char text[LONG + 1];
+    const char *texts[] = {"", "short", text};
+    static const char *const names[] = {"task", "subset", "generated"};
+    memset(text, 'x', LONG);
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE), type = H5Tcopy(H5T_C_S1);
+    ck_assert_int_ge(H5Pset_userblock(creation, 1024), 0);
+    H5Tset_size(type, H5T_VARIABLE);
+    struct trace_fixture fixture = fixture_create_with(path, creation, H5P_DEFAULT);
+    fixture_attention(&fixture);
+    for (size_t i = 0; i < 3; i++)
+        fixture_attribute(fixture.sample, names[i], type, &texts[i]);
+    H5Tclose(type);
+    H5Pclose(creation);
+    fixture_close(&fixture);
+    struct kvr_trace *trace = fixture_trace(path);
+    ck_assert_str_eq(trace->samples[0].task, "");
+    ck_assert_str_eq(trace->samples[0].subset, "short");
+    ck_assert_str_eq(trace->samples[0].generated, text);
+    kvr_trace_close(trace);
+}
+END_TEST
+
 START_TEST(integers_of_every_width)
 {
     const hid_t types[] = {H5T_STD_I8LE,  H5T_STD_U8BE,  H5T_STD_I16BE, H5T_STD_U16LE,
@@ -263,6 +290,7 @@ Suite *kvr_suite_trace_open(void)
     tcase_add_test(tcase, everything_that_a_trace_may_hold);
     tcase_add_test(tcase, samples_and_layers_come_in_order);
     tcase_add_loop_test(tcase, names_in_every_string_encoding, 0, 8);
+    tcase_add_test(tcase, long_texts);
     tcase_add_loop_test(tcase, integers_of_every_width, 0, 8);
     tcase_add_test(tcase, values_as_python_writes_them);
     tcase_add_test(tcase, heads_that_every_layer_names_for_itself);
