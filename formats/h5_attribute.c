@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/h5_heap.h"
 #include "formats/h5_session.h"
 #include "formats/h5_type.h"
 
@@ -72,22 +73,6 @@ static enum kvr_status too_long(size_t most, struct kvr_error *err)
 }
 
 /* The file's own type serves in memory too, so that no byte is converted or checked away. */
-static enum kvr_status read_variable(const struct attribute *attribute, size_t most, char **value,
-                                     struct kvr_error *err)
-{
-    char *text = NULL;
-    if (H5Aread(attribute->id, attribute->type, &text) < 0)
-        return kvr_h5_failed(err, "cannot be read");
-    size_t length = text != NULL ? strnlen(text, most + 1) : 0;
-    enum kvr_status status = length > most ? too_long(most, err) : KVR_OK;
-    if (status == KVR_OK) {
-        *value = kvr_copy_bytes(text, length, err);
-        status = *value != NULL ? KVR_OK : KVR_NO_MEMORY;
-    }
-    H5Dvlen_reclaim(attribute->type, attribute->space, H5P_DEFAULT, &text);
-    return status;
-}
-
 static enum kvr_status read_fixed(const struct attribute *attribute, size_t most, char **value,
                                   struct kvr_error *err)
 {
@@ -114,7 +99,7 @@ static enum kvr_status read_string(const struct attribute *attribute, size_t mos
     if (H5Tget_class(attribute->type) != H5T_STRING)
         return wrong_type(attribute, "a string", err);
     if (H5Tis_variable_str(attribute->type) > 0)
-        return read_variable(attribute, most, value, err);
+        return kvr_h5_heap_string(attribute->id, most, value, err);
     return read_fixed(attribute, most, value, err);
 }
 
@@ -129,57 +114,53 @@ enum kvr_status kvr_h5_string(hid_t object, const char *name, size_t most, char 
     return status == KVR_OK ? status : kvr_at(err, "attribute %s", name);
 }
 
-/* An integer of the file as one of 64 bits, of the sign that the file's type has. */
-struct integer {
-    bool is_signed;
-    int64_t as_signed;
-    uint64_t as_unsigned;
-};
-
-/* `type` is the integer type, or the base type of an enumeration (h5py stores bool so). */
-static enum kvr_status convert_integer(const struct attribute *attribute, hid_t type,
-                                       struct integer *value, struct kvr_error *err)
+/* Reads the one element, of at most 8 bytes, as it is stored. */
+static enum kvr_status read_bytes(const struct attribute *attribute, unsigned char bytes[8],
+                                  struct kvr_error *err)
 {
-    unsigned char bytes[8] = {0};
-    if (H5Tget_size(type) > sizeof bytes || H5Tget_size(type) != H5Tget_size(attribute->type))
-        return wrong_type(attribute, "an integer of at most 8 bytes", err);
-    value->is_signed = H5Tget_sign(type) != H5T_SGN_NONE;
-    hid_t native = value->is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
-    if (H5Aread(attribute->id, attribute->type, bytes) < 0 ||
-        H5Tconvert(type, native, 1, bytes, NULL, H5P_DEFAULT) < 0)
+    if (H5Tget_size(attribute->type) > 8)
+        return wrong_type(attribute, "a number of at most 8 bytes", err);
+    if (H5Aread(attribute->id, attribute->type, bytes) < 0)
         return kvr_h5_failed(err, "cannot be read");
-    memcpy(&value->as_signed, bytes, sizeof bytes);
-    memcpy(&value->as_unsigned, bytes, sizeof bytes);
     return KVR_OK;
 }
 
-static enum kvr_status read_integer(const struct attribute *attribute, struct integer *value,
+/* The integer type of the attribute; that of its base for an enumeration (h5py stores bool so). */
+static bool get_integer_type(const struct attribute *attribute, struct kvr_h5_integer_type *type)
+{
+    if (H5Tget_class(attribute->type) != H5T_ENUM)
+        return kvr_h5_integer_type(attribute->type, type);
+    hid_t base = H5Tget_super(attribute->type);
+    bool known =
+        base >= 0 && kvr_h5_integer_type(base, type) && type->size == H5Tget_size(attribute->type);
+    if (base >= 0)
+        H5Tclose(base);
+    return known;
+}
+
+static enum kvr_status read_integer(const struct attribute *attribute, struct kvr_h5_integer *value,
                                     struct kvr_error *err)
 {
-    H5T_class_t kind = H5Tget_class(attribute->type);
-    if (kind == H5T_INTEGER)
-        return convert_integer(attribute, attribute->type, value, err);
-    if (kind != H5T_ENUM)
+    unsigned char bytes[8];
+    struct kvr_h5_integer_type type;
+    if (!get_integer_type(attribute, &type))
         return wrong_type(attribute, "an integer", err);
-    hid_t base = H5Tget_super(attribute->type);
-    if (base < 0)
-        return kvr_h5_failed(err, "cannot be read");
-    enum kvr_status status = convert_integer(attribute, base, value, err);
-    H5Tclose(base);
+    enum kvr_status status = read_bytes(attribute, bytes, err);
+    if (status == KVR_OK)
+        *value = kvr_h5_integer(type, bytes);
     return status;
 }
 
-static enum kvr_status check_range(const struct integer *value, uint64_t least, uint64_t most,
-                                   struct kvr_error *err)
+static enum kvr_status check_range(const struct kvr_h5_integer *value, uint64_t least,
+                                   uint64_t most, struct kvr_error *err)
 {
     char found[32];
-    bool negative = value->is_signed && value->as_signed < 0;
-    if (!negative && value->as_unsigned >= least && value->as_unsigned <= most)
+    if (!value->negative && value->bits >= least && value->bits <= most)
         return KVR_OK;
-    if (negative)
-        snprintf(found, sizeof found, "%lld", (long long)value->as_signed);
+    if (value->negative)
+        snprintf(found, sizeof found, "-%llu", (unsigned long long)(0 - value->bits));
     else
-        snprintf(found, sizeof found, "%llu", (unsigned long long)value->as_unsigned);
+        snprintf(found, sizeof found, "%llu", (unsigned long long)value->bits);
     return kvr_fail(err, KVR_BAD_INPUT, "expected an integer from %llu to %llu, found %s",
                     (unsigned long long)least, (unsigned long long)most, found);
 }
@@ -188,7 +169,7 @@ enum kvr_status kvr_h5_unsigned(hid_t object, const char *name, uint64_t least, 
                                 uint64_t *value, bool *present, struct kvr_error *err)
 {
     struct attribute attribute;
-    struct integer found;
+    struct kvr_h5_integer found = {0};
     enum kvr_status status = open_attribute(object, name, &attribute, err);
     bool exists = attribute.id >= 0;
     if (status == KVR_OK && exists)
@@ -196,7 +177,7 @@ enum kvr_status kvr_h5_unsigned(hid_t object, const char *name, uint64_t least, 
     if (status == KVR_OK && exists)
         status = check_range(&found, least, most, err);
     if (status == KVR_OK && exists)
-        *value = found.as_unsigned;
+        *value = found.bits;
     if (present != NULL)
         *present = exists;
     close_attribute(&attribute);
@@ -206,13 +187,22 @@ enum kvr_status kvr_h5_unsigned(hid_t object, const char *name, uint64_t least, 
 static enum kvr_status read_double(const struct attribute *attribute, double *value,
                                    struct kvr_error *err)
 {
-    double found;
-    H5T_class_t kind = H5Tget_class(attribute->type);
-    if (kind != H5T_FLOAT && kind != H5T_INTEGER)
+    unsigned char bytes[8];
+    struct kvr_h5_integer_type integer;
+    struct kvr_element_type element;
+    bool whole = kvr_h5_integer_type(attribute->type, &integer);
+    if (!whole && !kvr_h5_float_type(attribute->type, &element))
         return wrong_type(attribute, "a number", err);
-    /* HDF5 may convert here: widening to double is what it does right. */
-    if (H5Aread(attribute->id, H5T_NATIVE_DOUBLE, &found) < 0)
-        return kvr_h5_failed(err, "cannot be read");
+    enum kvr_status status = read_bytes(attribute, bytes, err);
+    if (status != KVR_OK)
+        return status;
+    double found;
+    if (whole) {
+        struct kvr_h5_integer bits = kvr_h5_integer(integer, bytes);
+        found = bits.negative ? -(double)(0 - bits.bits) : (double)bits.bits;
+    } else {
+        kvr_element_decode(element, bytes, 1, &found);
+    }
     if (!isfinite(found))
         return kvr_fail(err, KVR_BAD_INPUT, "expected a finite number, found %g", found);
     *value = found;

@@ -100,21 +100,31 @@ enum kvr_status kvr_h5_read_integers(const struct kvr_h5_dataset *dataset,
                                      int64_t **values, struct kvr_error *err)
 {
     struct kvr_h5_storage storage;
+    struct kvr_h5_integer_type type;
     char found[160];
-    if (H5Tget_class(dataset->type) != H5T_INTEGER || dataset->element_size > sizeof(int64_t)) {
+    if (!kvr_h5_integer_type(dataset->type, &type)) {
         kvr_h5_describe_type(dataset->type, found, sizeof found);
         return kvr_fail(err, KVR_BAD_INPUT, "expected int32 elements, found %s", found);
     }
     enum kvr_status status = kvr_h5_inspect_storage(dataset, limits, &storage, err);
     if (status != KVR_OK)
         return status;
+    unsigned char *stored = kvr_alloc(count, type.size, err);
     int64_t *room = kvr_alloc(count, sizeof *room, err);
-    if (room == NULL)
-        return KVR_NO_MEMORY;
-    if (H5Dread(dataset->id, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, room) < 0) {
-        free(room);
-        return kvr_h5_failed(err, "cannot be read");
+    if (stored == NULL || room == NULL)
+        status = KVR_NO_MEMORY;
+    else if (H5Dread(dataset->id, dataset->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, stored) < 0)
+        status = kvr_h5_failed(err, "cannot be read");
+    for (size_t i = 0; status == KVR_OK && i < count; i++) {
+        struct kvr_h5_integer value = kvr_h5_integer(type, stored + i * type.size);
+        /* Beyond the range of every use: a value that no range check lets pass will do. */
+        bool fits = value.negative || value.bits <= INT64_MAX;
+        room[i] = fits ? (int64_t)value.bits : INT64_MAX;
     }
-    *values = room;
-    return KVR_OK;
+    free(stored);
+    if (status == KVR_OK)
+        *values = room;
+    else
+        free(room);
+    return status;
 }

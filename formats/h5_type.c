@@ -53,7 +53,7 @@ static bool fills_its_bytes(hid_t type)
     return H5Tget_precision(type) == 8 * H5Tget_size(type) && H5Tget_offset(type) == 0;
 }
 
-static bool find_float(hid_t type, struct kvr_element_type *out)
+bool kvr_h5_float_type(hid_t type, struct kvr_element_type *out)
 {
     struct float_layout layout = layout_of(type);
     if (!has_plain_order(type) || !fills_its_bytes(type) || H5Tget_norm(type) != H5T_NORM_IMPLIED)
@@ -68,10 +68,34 @@ static bool find_float(hid_t type, struct kvr_element_type *out)
     return false;
 }
 
+bool kvr_h5_integer_type(hid_t type, struct kvr_h5_integer_type *out)
+{
+    size_t size = H5Tget_size(type);
+    if (H5Tget_class(type) != H5T_INTEGER || !has_plain_order(type) || !fills_its_bytes(type) ||
+        (size != 1 && size != 2 && size != 4 && size != 8))
+        return false;
+    *out = (struct kvr_h5_integer_type){.size = size,
+                                        .big_endian = H5Tget_order(type) == H5T_ORDER_BE,
+                                        .is_signed = H5Tget_sign(type) != H5T_SGN_NONE};
+    return true;
+}
+
+struct kvr_h5_integer kvr_h5_integer(struct kvr_h5_integer_type type, const void *stored)
+{
+    const unsigned char *bytes = stored;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < type.size; i++)
+        bits = bits << 8 | bytes[type.big_endian ? i : type.size - 1 - i];
+    bool negative = type.is_signed && (bits >> (8 * type.size - 1) & 1) != 0;
+    if (negative && type.size < sizeof bits)
+        bits |= UINT64_MAX << 8 * type.size;
+    return (struct kvr_h5_integer){negative, bits};
+}
+
 static bool is_plain_uint16(hid_t type)
 {
-    return H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 2 &&
-           H5Tget_sign(type) == H5T_SGN_NONE && has_plain_order(type) && fills_its_bytes(type);
+    struct kvr_h5_integer_type integer;
+    return kvr_h5_integer_type(type, &integer) && integer.size == 2 && !integer.is_signed;
 }
 
 /* The attribute encoding of a uint16 dataset; empty if there is none. */
@@ -90,7 +114,7 @@ enum kvr_status kvr_h5_element_type(hid_t dataset, hid_t type, struct kvr_elemen
 {
     const char expected[] = "expected half, float, double or bfloat16 elements";
     char found[160];
-    if (H5Tget_class(type) == H5T_FLOAT && find_float(type, out))
+    if (H5Tget_class(type) == H5T_FLOAT && kvr_h5_float_type(type, out))
         return KVR_OK;
     kvr_h5_describe_type(type, found, sizeof found);
     if (!is_plain_uint16(type))
@@ -118,7 +142,7 @@ static void describe_number(hid_t type, char *text, size_t size)
 {
     struct float_layout layout = layout_of(type);
     struct kvr_element_type known;
-    if (find_float(type, &known))
+    if (kvr_h5_float_type(type, &known))
         snprintf(text, size, "%s", kvr_element_name(known.kind));
     else
         snprintf(text, size, "a float of %zu bytes with %zu exponent and %zu mantissa bits",
@@ -127,10 +151,14 @@ static void describe_number(hid_t type, char *text, size_t size)
 
 void kvr_h5_describe_type(hid_t type, char *text, size_t size)
 {
+    struct kvr_h5_integer_type integer;
     size_t bytes = H5Tget_size(type);
     switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-        snprintf(text, size, "%sint%zu", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", 8 * bytes);
+        if (kvr_h5_integer_type(type, &integer))
+            snprintf(text, size, "%sint%zu", integer.is_signed ? "" : "u", 8 * bytes);
+        else
+            snprintf(text, size, "an integer of %zu bytes with unused bits", bytes);
         return;
     case H5T_FLOAT:
         describe_number(type, text, size);

@@ -242,10 +242,14 @@ START_TEST(long_rows)
     const struct kvr_dataset *dataset = trace->samples[0].layers[0].accumulated;
     const uint64_t start[3] = {1, 11, 0}, count[3] = {3, LONG - 11, 1};
     ck_assert_int_eq(kvr_trace_read(trace, dataset, start, count, values, NULL), KVR_OK);
-    for (size_t head = 1; head < FIXTURE_HEADS; head++)
+    size_t wrong = 0;
+    for (size_t head = 1; head < FIXTURE_HEADS; head++) {
+        const double *row = values + (head - 1) * (LONG - 11);
         for (size_t i = 11; i < LONG; i++)
-            ck_assert_double_eq(values[(head - 1) * (LONG - 11) + i - 11],
-                                (double)stored[head * LONG + i]);
+            wrong += row[i - 11] < (double)stored[head * LONG + i] ||
+                     row[i - 11] > (double)stored[head * LONG + i];
+    }
+    ck_assert_uint_eq(wrong, 0);
     kvr_trace_close(trace);
     free(stored);
     free(values);

@@ -154,12 +154,19 @@ void fixture_plain_trace(const char *path)
     fixture_close(&fixture);
 }
 
+static ssize_t open_objects(void)
+{
+    return H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
+}
+
 struct kvr_trace *fixture_trace(const char *path)
 {
     struct kvr_error err = KVR_ERROR_NONE;
     struct kvr_trace *trace = NULL;
+    ssize_t before = open_objects();
     enum kvr_status status = kvr_trace_open(path, NULL, &trace, &err);
     ck_assert_msg(status == KVR_OK, "%s", err.message);
+    ck_assert_int_eq(open_objects(), before + 1);
     return trace;
 }
 
@@ -168,7 +175,9 @@ void fixture_refused(const char *path, enum kvr_status status, const char *messa
 {
     struct kvr_error err = KVR_ERROR_NONE;
     struct kvr_trace *trace = NULL;
+    ssize_t before = open_objects();
     enum kvr_status found = kvr_trace_open(path, NULL, &trace, &err);
+    ck_assert_int_eq(open_objects(), before);
     ck_assert_msg(found != KVR_OK, "accepted instead of: %s", message);
     ck_assert_ptr_null(trace);
     char start[600];
@@ -180,6 +189,14 @@ void fixture_refused(const char *path, enum kvr_status status, const char *messa
                   "\"%s\" is not the hint: %s", hint, err.hint);
     ck_assert_int_eq(found, status);
     ck_assert_int_eq(err.status, status);
+}
+
+__attribute__((weak)) void __lsan_disable(void);
+
+void fixture_expect_leaks(void)
+{
+    if (__lsan_disable != NULL)
+        __lsan_disable();
 }
 
 void fixture_patch(const char *path, const void *from, const void *to, size_t length)
