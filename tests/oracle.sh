@@ -27,7 +27,7 @@ run_case() { # trace, options
     case $1 in
     synth*)
         trace="$work/synth.h5"
-        "$KVREPLAY" synth "$trace" ${1#synth} || return 1
+        "$KVREPLAY" synth "$trace" ${1#synth} >/dev/null || return 1
         ;;
     *) trace="$TRACES/$1" ;;
     esac

@@ -40,8 +40,8 @@ void kvr_nearest_offer(struct kvr_nearest *search, const char *name)
     if (typed_length > LONGEST_NAME || length > LONGEST_NAME)
         return;
     size_t distance = edit_distance(search->typed, typed_length, name, length);
-    /* A third of the name may be wrong at most, or "help" would be near to "table". */
-    size_t near_enough = least(3, (least(typed_length, length) + 1) / 3);
+    /* A third of the name may be wrong, or "help" would be near to "table" and "-q" to "-o". */
+    size_t near_enough = least(3, least(typed_length, length) / 3);
     if (distance <= near_enough && (search->name == NULL || distance < search->distance)) {
         search->name = name;
         search->distance = distance;

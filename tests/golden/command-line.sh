@@ -1,13 +1,35 @@
-# What the command says to lines that are wrong, and its exit status.
+# What the frame says to command lines that are wrong, with its exit status; and to right ones.
 try() {
     echo "\$ kvreplay $*" >&2
     "$KVREPLAY" "$@"
     echo "exit $?" >&2
 }
 try
+try ''
 try halp
 try nonsense
 try help nonsense
-try help --verbose
-try help one two
+try help help
 try --version
+try --help replay | head -n 1
+
+# Operands.
+try help one two
+try info
+try info one.h5 two.h5
+try replay -o out
+
+# Options.
+try replay one.h5 --verbose
+try replay one.h5 --bugdet 0.1
+try replay one.h5 --budget=0.1,0.2 --budget 0.3
+try replay one.h5 --budget
+try replay one.h5 --budget --quiet
+try replay one.h5 --budget --
+try replay one.h5 --quiet=yes
+try replay one.h5 -oout
+try replay one.h5 -q
+try replay one.h5 --tau=
+try replay one.h5 -o out --samples ,
+try replay -o out -- --quiet
+try replay -o out -
