@@ -12,7 +12,7 @@
 
 #include "formats/base/memory.h"
 #include "formats/chunk_pack.h"
-#include "formats/hdf5_error.h"
+#include "formats/h5_session.h"
 #include "formats/trace_writer_state.h"
 
 /* Half of the smallest common second-level cache, and well inside the 0.25-4 MiB that reading in
@@ -204,7 +204,7 @@ static hid_t access_properties(const struct kvr_dataset_writer *dataset)
 
 static enum kvr_status hdf5_failed(const struct kvr_dataset_writer *dataset, struct kvr_error *err)
 {
-    return kvr_hdf5_fail(err, KVR_IO, dataset->owner->path, dataset->place, "cannot be written");
+    return kvr_trace_writer_failed(dataset->owner, dataset->place, err);
 }
 
 static enum kvr_status create_dataset(struct kvr_dataset_writer *dataset, const char *name,
@@ -294,7 +294,7 @@ enum kvr_status kvr_trace_writer_dataset(struct kvr_trace_writer *writer, const 
         dataset->shape[axis] = axis < rank ? shape[axis] : 1;
     link_to_owner(dataset);
 
-    struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+    kvr_h5_enter(false);
     status = start_dataset(dataset, name, err);
     if (status == KVR_OK)
         status = kvr_sink_check(writer->sink, err);
@@ -302,7 +302,7 @@ enum kvr_status kvr_trace_writer_dataset(struct kvr_trace_writer *writer, const 
         kvr_dataset_writer_drop(dataset);
     else
         *out = dataset;
-    kvr_hdf5_restore(reporting);
+    kvr_h5_leave();
     return kvr_trace_writer_note(writer, status, err);
 }
 
@@ -369,9 +369,12 @@ static enum kvr_status store_chunk(struct kvr_dataset_writer *dataset,
     hsize_t offset[KVR_DATASET_RANK];
     for (unsigned axis = 0; axis < dataset->rank; axis++)
         offset[axis] = corner[axis];
+    enum kvr_status status = KVR_OK;
+    kvr_h5_enter(false);
     if (H5Dwrite_chunk(dataset->dataset, H5P_DEFAULT, skipped, offset, length, packed) < 0)
-        return hdf5_failed(dataset, err);
-    return kvr_sink_check(dataset->owner->sink, err);
+        status = hdf5_failed(dataset, err);
+    kvr_h5_leave();
+    return status == KVR_OK ? kvr_sink_check(dataset->owner->sink, err) : status;
 }
 
 static enum kvr_status write_chunks(struct kvr_dataset_writer *dataset, const struct block *block,
@@ -422,15 +425,19 @@ static enum kvr_status write_through_hdf5(struct kvr_dataset_writer *dataset,
     if (status != KVR_OK)
         return status;
     kvr_element_encode(dataset->storage.type, block->values, elements, dataset->raw);
+    kvr_h5_enter(false);
     hid_t file_space = H5Dget_space(dataset->dataset);
     hid_t memory_space = H5Screate_simple((int)dataset->rank, count, NULL);
     herr_t result = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL);
     if (result >= 0)
         result = H5Dwrite(dataset->dataset, dataset->type, memory_space, file_space, H5P_DEFAULT,
                           dataset->raw);
+    if (result < 0)
+        status = hdf5_failed(dataset, err);
     H5Sclose(memory_space);
     H5Sclose(file_space);
-    return result < 0 ? hdf5_failed(dataset, err) : kvr_sink_check(dataset->owner->sink, err);
+    kvr_h5_leave();
+    return status == KVR_OK ? kvr_sink_check(dataset->owner->sink, err) : status;
 }
 
 enum kvr_status kvr_dataset_writer_write(struct kvr_dataset_writer *dataset,
@@ -446,12 +453,9 @@ enum kvr_status kvr_dataset_writer_write(struct kvr_dataset_writer *dataset,
         empty = empty || block.count[axis] == 0;
     }
     enum kvr_status status = check_block(dataset, &block, err);
-    if (status == KVR_OK && !empty) {
-        struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+    if (status == KVR_OK && !empty)
         status = covers_whole_chunks(dataset, &block) ? write_chunks(dataset, &block, err)
                                                       : write_through_hdf5(dataset, &block, err);
-        kvr_hdf5_restore(reporting);
-    }
     return kvr_trace_writer_note(dataset->owner, status, err);
 }
 
@@ -475,16 +479,22 @@ void kvr_dataset_writer_drop(struct kvr_dataset_writer *dataset)
     release(dataset);
 }
 
-enum kvr_status kvr_dataset_writer_close(struct kvr_dataset_writer *dataset, struct kvr_error *err)
+enum kvr_status kvr_dataset_writer_finish(struct kvr_dataset_writer *dataset, struct kvr_error *err)
 {
     struct kvr_trace_writer *owner = dataset->owner;
-    struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
     enum kvr_status status = KVR_OK;
     if (H5Dclose(dataset->dataset) < 0)
         status = hdf5_failed(dataset, err);
     else
         status = kvr_sink_check(owner->sink, err);
     release(dataset);
-    kvr_hdf5_restore(reporting);
     return kvr_trace_writer_note(owner, status, err);
+}
+
+enum kvr_status kvr_dataset_writer_close(struct kvr_dataset_writer *dataset, struct kvr_error *err)
+{
+    kvr_h5_enter(false);
+    enum kvr_status status = kvr_dataset_writer_finish(dataset, err);
+    kvr_h5_leave();
+    return status;
 }

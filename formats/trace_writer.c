@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
-#include "formats/hdf5_error.h"
+#include "formats/h5_session.h"
 #include "formats/sink_driver.h"
 #include "formats/trace_writer_state.h"
 
@@ -111,19 +111,22 @@ enum kvr_status kvr_trace_writer_note(struct kvr_trace_writer *writer, enum kvr_
     return status;
 }
 
-static enum kvr_status hdf5_failed(struct kvr_trace_writer *writer, const char *place,
-                                   struct kvr_error *err)
+enum kvr_status kvr_trace_writer_failed(const struct kvr_trace_writer *writer, const char *place,
+                                        struct kvr_error *err)
 {
-    return kvr_hdf5_fail(err, KVR_IO, writer->path, place, "cannot be written");
+    char cause[256];
+    kvr_h5_cause(cause, sizeof cause);
+    return kvr_fail(err, KVR_IO, "\"%s\": %s: cannot be written%s%s", writer->path, place,
+                    cause[0] != '\0' ? ": " : "", cause);
 }
 
-/* Room on the disk may have run out behind HDF5's back. */
+/* Leaves HDF5. Room on the disk may have run out behind its back. */
 static enum kvr_status finish_step(struct kvr_trace_writer *writer, enum kvr_status status,
-                                   struct kvr_hdf5_reporting reporting, struct kvr_error *err)
+                                   struct kvr_error *err)
 {
+    kvr_h5_leave();
     if (status == KVR_OK)
         status = kvr_sink_check(writer->sink, err);
-    kvr_hdf5_restore(reporting);
     return kvr_trace_writer_note(writer, status, err);
 }
 
@@ -147,15 +150,15 @@ static enum kvr_status write_head(struct kvr_trace_writer *writer, const char *m
 {
     writer->file = create_file(writer->sink);
     if (writer->file < 0)
-        return hdf5_failed(writer, "/", err);
+        return kvr_trace_writer_failed(writer, "/", err);
     if (kvr_put_string(writer->file, "format", "kvreplay-trace") < 0 ||
         put_integer(writer->file, "version", 1) < 0 ||
         kvr_put_string(writer->file, "model", model) < 0 ||
         kvr_put_string(writer->file, "producer", producer) < 0)
-        return hdf5_failed(writer, "/", err);
+        return kvr_trace_writer_failed(writer, "/", err);
     hid_t samples = make_group(writer->file, "samples");
     if (samples < 0)
-        return hdf5_failed(writer, "/samples", err);
+        return kvr_trace_writer_failed(writer, "/samples", err);
     H5Gclose(samples);
     return KVR_OK;
 }
@@ -171,9 +174,9 @@ enum kvr_status kvr_trace_writer_open(const char *path, const char *model, const
     enum kvr_status status =
         writer->path == NULL ? KVR_NO_MEMORY : kvr_sink_open(path, &writer->sink, err);
     if (status == KVR_OK) {
-        struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+        kvr_h5_enter(false);
         status = write_head(writer, model, producer, err);
-        status = finish_step(writer, status, reporting, err);
+        status = finish_step(writer, status, err);
     }
     if (status != KVR_OK) {
         kvr_trace_writer_abandon(writer);
@@ -206,7 +209,7 @@ static void close_sample(struct kvr_trace_writer *writer)
 static enum kvr_status close_datasets(struct kvr_trace_writer *writer, struct kvr_error *err)
 {
     while (writer->open != NULL) {
-        enum kvr_status status = kvr_dataset_writer_close(writer->open, err);
+        enum kvr_status status = kvr_dataset_writer_finish(writer->open, err);
         if (status != KVR_OK)
             return status;
     }
@@ -315,10 +318,10 @@ static enum kvr_status start_sample(struct kvr_trace_writer *writer,
     writer->sample = make_group(writer->file, writer->sample_place);
     if (writer->sample < 0 || put_sample_attributes(writer->sample, sample) < 0 ||
         put_sample_datasets(writer->sample, sample) < 0)
-        return hdf5_failed(writer, writer->sample_place, err);
+        return kvr_trace_writer_failed(writer, writer->sample_place, err);
     hid_t layers = make_group(writer->sample, "layers");
     if (layers < 0)
-        return hdf5_failed(writer, writer->sample_place, err);
+        return kvr_trace_writer_failed(writer, writer->sample_place, err);
     H5Gclose(layers);
     writer->context_length = sample->context_length;
     writer->query_count = sample->query_count;
@@ -330,9 +333,9 @@ static enum kvr_status start_sample(struct kvr_trace_writer *writer,
 enum kvr_status kvr_trace_writer_sample(struct kvr_trace_writer *writer,
                                         const struct kvr_sample *sample, struct kvr_error *err)
 {
-    struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+    kvr_h5_enter(false);
     enum kvr_status status = start_sample(writer, sample, err);
-    return finish_step(writer, status, reporting, err);
+    return finish_step(writer, status, err);
 }
 
 static herr_t put_layer_attributes(const struct kvr_trace_writer *writer,
@@ -376,7 +379,7 @@ static enum kvr_status start_layer(struct kvr_trace_writer *writer, const struct
                         writer->path, writer->layer_place);
     writer->layer = make_group(writer->sample, name);
     if (writer->layer < 0 || put_layer_attributes(writer, layer) < 0)
-        return hdf5_failed(writer, writer->layer_place, err);
+        return kvr_trace_writer_failed(writer, writer->layer_place, err);
     writer->query_heads = layer->query_heads;
     writer->kv_heads = layer->kv_heads;
     return KVR_OK;
@@ -385,9 +388,9 @@ static enum kvr_status start_layer(struct kvr_trace_writer *writer, const struct
 enum kvr_status kvr_trace_writer_layer(struct kvr_trace_writer *writer,
                                        const struct kvr_layer *layer, struct kvr_error *err)
 {
-    struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+    kvr_h5_enter(false);
     enum kvr_status status = start_layer(writer, layer, err);
-    return finish_step(writer, status, reporting, err);
+    return finish_step(writer, status, err);
 }
 
 /* The end. */
@@ -416,14 +419,14 @@ enum kvr_status kvr_trace_writer_commit(struct kvr_trace_writer *writer, struct 
         kvr_trace_writer_abandon(writer);
         return status;
     }
-    struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+    kvr_h5_enter(false);
     status = close_datasets(writer, err);
     if (status == KVR_OK && !close_file(writer)) {
-        status = hdf5_failed(writer, "/", err);
+        status = kvr_trace_writer_failed(writer, "/", err);
         kvr_sink_disown(writer->sink);
         writer->sink = NULL;
     }
-    kvr_hdf5_restore(reporting);
+    kvr_h5_leave();
     if (status != KVR_OK) {
         kvr_trace_writer_abandon(writer);
         return status;
@@ -437,12 +440,11 @@ void kvr_trace_writer_abandon(struct kvr_trace_writer *writer)
 {
     if (writer == NULL)
         return;
-    struct kvr_hdf5_reporting reporting = kvr_hdf5_silence();
+    kvr_h5_enter(false);
     if (close_file(writer))
         kvr_sink_abandon(writer->sink);
     else if (writer->sink != NULL)
         kvr_sink_disown(writer->sink);
-    H5Eclear2(H5E_DEFAULT);
-    kvr_hdf5_restore(reporting);
+    kvr_h5_leave();
     release(writer);
 }

@@ -6,8 +6,7 @@
  * HDF5 as stored bits. Written files can be read by HDF5 1.10 and later. The same calls give the
  * same bytes: nothing is stamped with a time.
  *
- * A writer belongs to one thread at a time, and where HDF5 was built without thread safety no
- * other thread may be inside HDF5 meanwhile. After a failure only kvr_trace_writer_abandon, or
+ * A writer belongs to one thread at a time; other threads may read or write other traces. After a failure only kvr_trace_writer_abandon, or
  * kvr_trace_writer_commit, which then abandons and reports that failure again, is of use.
  */
 #ifndef KVR_TRACE_WRITER_H

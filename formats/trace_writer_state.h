@@ -1,5 +1,6 @@
 /*
  * What the two halves of the trace writer share; private to trace_writer.c and dataset_writer.c.
+ * All functions here but kvr_trace_writer_note must be called between kvr_h5_enter and kvr_h5_leave.
  */
 #ifndef KVR_TRACE_WRITER_STATE_H
 #define KVR_TRACE_WRITER_STATE_H
@@ -27,11 +28,19 @@ struct kvr_trace_writer {
 enum kvr_status kvr_trace_writer_note(struct kvr_trace_writer *writer, enum kvr_status status,
                                       const struct kvr_error *err);
 
+/* Fails with what HDF5 said about the call that has just failed at this place. */
+enum kvr_status kvr_trace_writer_failed(const struct kvr_trace_writer *writer, const char *place,
+                                        struct kvr_error *err);
+
 /* A property list of this class that keeps times out of the file; negative on failure. */
 hid_t kvr_untimed_properties(hid_t class_id);
 
 /* A string attribute as h5py writes it: UTF-8 of variable length. Nothing is written for NULL. */
 herr_t kvr_put_string(hid_t object, const char *name, const char *value);
+
+/* As kvr_dataset_writer_close, inside of HDF5. */
+enum kvr_status kvr_dataset_writer_finish(struct kvr_dataset_writer *dataset,
+                                          struct kvr_error *err);
 
 /* Releases a dataset without reporting; what it held in memory is lost. */
 void kvr_dataset_writer_drop(struct kvr_dataset_writer *dataset);

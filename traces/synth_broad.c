@@ -10,13 +10,13 @@
 #include "formats/base/random.h"
 
 /* Of the 16 random bits that a position gets, 10 choose the factor and 6 the rounding. */
-enum { LEVELS = 1024, ROUNDING_BITS = 6, CODES_PER_DRAW = 4 };
+enum { LEVELS = 1024, ROUNDING_BITS = 6, ROUNDINGS = 1 << ROUNDING_BITS, CODES_PER_DRAW = 4 };
 
 /* Spread of the factors in log space; between them they give rows the tails of real ones. */
 static const double group_spread = 1.1, head_spread = 0.8, row_spread = 0.6;
 
-/* The grid of half below its smallest normal number. */
-static const double half_normal = 0x1p-14, half_steps = 0x1p24, half_step = 0x1p-24;
+/* The grid of half below its smallest normal number, 2^-14. */
+static const double half_step = 0x1p-24, half_steps = 0x1p24, steps_below_normal = 0x1p10;
 
 enum { GROUP_PART = 1, HEAD_PART, ROW_PART };
 
@@ -24,6 +24,7 @@ struct kvr_synth_broad {
     bool ties;
     bool on_half_grid;
     double group[LEVELS], head[LEVELS], row[LEVELS];
+    double dither[ROUNDINGS]; /* evenly spaced in (0, 1) */
 };
 
 static void fill_table(double spread, double *table)
@@ -49,6 +50,8 @@ struct kvr_synth_broad *kvr_synth_broad_new(const struct kvr_synth_options *opti
     fill_table(group_spread, broad->group);
     fill_table(head_spread, broad->head);
     fill_table(row_spread, broad->row);
+    for (int i = 0; i < ROUNDINGS; i++)
+        broad->dither[i] = (i + 0.5) / ROUNDINGS;
     return broad;
 }
 
@@ -132,13 +135,6 @@ double kvr_synth_broad_sum(const struct kvr_synth_broad *broad, const struct kvr
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-/* One of the two grid points around value, the nearer one more often: the mean is value. */
-static double round_at_random(double value, unsigned code)
-{
-    double dither = ((double)(code & ((1u << ROUNDING_BITS) - 1)) + 0.5) / (1u << ROUNDING_BITS);
-    return (double)(int)(value * half_steps + dither) * half_step;
-}
-
 void kvr_synth_broad_fill(const struct kvr_synth_broad *broad, const struct kvr_synth_plan *plan,
                           uint32_t head, uint64_t position, uint64_t start, uint64_t end,
                           const double *lasting, double scale, double *values)
@@ -152,10 +148,17 @@ void kvr_synth_broad_fill(const struct kvr_synth_broad *broad, const struct kvr_
     uint16_t codes[KVR_SYNTH_TILE];
     draw_codes(row_key(plan, head, position), start, end, codes);
     const uint16_t *code = codes + start % KVR_SYNTH_TILE;
+    if (!broad->on_half_grid) {
+        for (size_t i = 0; i < count; i++)
+            values[i] = lasting[i] * broad->row[code[i] >> ROUNDING_BITS] * scale;
+        return;
+    }
+    /* Between two grid points, the nearer one is taken more often: the mean is the value. */
+    scale *= half_steps;
     for (size_t i = 0; i < count; i++) {
-        double value = lasting[i] * broad->row[code[i] >> ROUNDING_BITS] * scale;
-        if (broad->on_half_grid && value < half_normal)
-            value = round_at_random(value, code[i]);
-        values[i] = value;
+        double steps = lasting[i] * broad->row[code[i] >> ROUNDING_BITS] * scale;
+        if (steps < steps_below_normal)
+            steps = (double)(int)(steps + broad->dither[code[i] & (ROUNDINGS - 1)]);
+        values[i] = steps * half_step;
     }
 }

@@ -23,7 +23,7 @@
 
 enum {
     MOST_ELEMENTS = 1 << 20, /* read of one dataset: a damaged shape may be huge */
-    SECONDS_PER_RUN = 20,
+    SECONDS_PER_RUN = 10,
     MOST_CHANGES = 8,
 };
 
