@@ -59,10 +59,10 @@ static bool has_every_prefill_row(const struct kvr_sample *sample)
  * From `"file": /place: what is wrong` to a finding at the place, so that one damaged dataset does
  * not hide what is wrong in the others.
  */
-static enum kvr_status add_unreadable(struct kvr_layer_check *check, struct kvr_error *err)
+static enum kvr_status add_unreadable(struct kvr_layer_check *check, struct kvr_error *cause,
+                                      struct kvr_error *err)
 {
-    struct kvr_error cause = *err;
-    char *message = cause.message, *file_end = strstr(message, "\": ");
+    char *message = cause->message, *file_end = strstr(message, "\": ");
     if (message[0] == '"' && file_end != NULL)
         message = file_end + 3;
     char *colon = message[0] == '/' ? strstr(message, ": ") : NULL;
@@ -82,11 +82,15 @@ static enum kvr_status run_part(enum kvr_status (*part)(struct kvr_layer_check *
                                                         struct kvr_error *),
                                 struct kvr_layer_check *check, struct kvr_error *err)
 {
-    enum kvr_status status = part(check, err);
-    if (status != KVR_BAD_INPUT && status != KVR_UNSUPPORTED && status != KVR_IO)
-        return status;
-    check->unreadable = true;
-    return add_unreadable(check, err);
+    struct kvr_error cause = KVR_ERROR_NONE;
+    enum kvr_status status = part(check, &cause);
+    if (status == KVR_BAD_INPUT || status == KVR_UNSUPPORTED || status == KVR_IO) {
+        check->unreadable = true;
+        return add_unreadable(check, &cause, err);
+    }
+    if (status != KVR_OK && err != NULL)
+        *err = cause;
+    return status;
 }
 
 static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_error *err)
