@@ -3,6 +3,7 @@
  * words. It must not know the threads or the other datasets.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/base/memory.h"
@@ -28,7 +29,10 @@ enum fault {
 enum reader { BY_LAST = 1, BY_WINDOW = 2, BY_FUTURE = 4 };
 
 /* A sum this far above 1 cannot be rounding in any type. */
-static const double dropout_excess = 0.01;
+static const double dropout_excess = 0.005;
+
+/* Fewer rows than this may end before their own position by chance. */
+static const uint64_t least_shifted = 4;
 
 /* Less mass than this in a masked place is what a large finite mask leaves in float. */
 static const double negligible_mass = 1e-4;
@@ -288,21 +292,19 @@ static enum kvr_status judge_sums(struct scan *scan, struct kvr_error *err)
     uint64_t off = scan->above + scan->below;
     if (off == 0)
         return KVR_OK;
+    bool declared = scan->check->layer->sink_logits;
+    double missing = scan->below > 0 ? scan->missing / (double)scan->below : 0;
+    char sums[64];
+    snprintf(sums, sizeof sums, "sums %.6g to %.6g", scan->smallest, scan->largest);
     if (scan->thinned > 0)
         return FOUND(scan, SUM_OFF, KVR_FOUND_DROPOUT, KVR_WARNING, err,
-                     "sums from %.6g to %.6g and hold zeros where they may look", scan->smallest,
-                     scan->largest);
-    if (scan->above > 0 || (!scan->check->layer->sink_logits && 2 * off < scan->measured))
+                     "%s, with zeros among the visible tokens", sums);
+    if (scan->above > 0 || (!declared && 2 * off < scan->measured))
         return FOUND(scan, SUM_OFF, KVR_FOUND_ROW_SUM, KVR_WARNING, err,
-                     "sums from %.6g to %.6g, off by more than rounding", scan->smallest,
-                     scan->largest);
-    if (scan->check->layer->sink_logits)
-        return FOUND(scan, SUM_OFF, KVR_FOUND_SINK_LOGITS, KVR_NOTE, err,
-                     "sums from %.6g to %.6g, on average %.3g is missing (sink_logits)",
-                     scan->smallest, scan->largest, scan->missing / (double)off);
-    return FOUND(scan, SUM_OFF, KVR_FOUND_SINK_LOGITS, KVR_WARNING, err,
-                 "sums from %.6g to %.6g, on average %.3g is missing", scan->smallest,
-                 scan->largest, scan->missing / (double)off);
+                     "%s, more than rounding explains", sums);
+    return FOUND(scan, SUM_OFF, KVR_FOUND_SINK_LOGITS, declared ? KVR_NOTE : KVR_WARNING, err,
+                 "%s, on average %.3g is missing%s", sums, missing,
+                 declared ? " (sink_logits)" : "");
 }
 
 static enum kvr_status judge_flatness(struct scan *scan, struct kvr_error *err)
@@ -316,8 +318,8 @@ static enum kvr_status judge_flatness(struct scan *scan, struct kvr_error *err)
 }
 
 /*
- * The window that the rows show: the most positions that any row looks back, if at least half of
- * the rows that do not reach the first token reach exactly that far. 0 if there is none.
+ * The window that the rows show: the most positions that any row looks back, if at least two and
+ * half of the rows that do not reach the first token reach exactly that far. 0 if there is none.
  */
 static uint64_t visible_window(const struct scan *scan)
 {
@@ -331,7 +333,7 @@ static uint64_t visible_window(const struct scan *scan)
         cut++;
         exact += scan->first[q] + most == scan->positions[q] + 1;
     }
-    return cut >= 2 && 2 * exact >= cut ? most : 0;
+    return exact >= 2 && 2 * exact >= cut ? most : 0;
 }
 
 /*
@@ -387,7 +389,8 @@ static enum kvr_status judge_sight(struct scan *scan, struct kvr_error *err)
                                   "only the rows of the first %llu tokens are "
                                   "useless, in every head: pad = %llu?",
                                   leading, leading);
-    if (status == KVR_OK && scan->least_gap > 0 && scan->least_gap != KVR_NOWHERE)
+    if (status == KVR_OK && scan->measured >= least_shifted && scan->least_gap > 0 &&
+        scan->least_gap != KVR_NOWHERE)
         status = kvr_findings_add(findings, KVR_FOUND_SHIFTED_ROWS, KVR_WARNING, place,
                                   scan->measured, err,
                                   "no row looks at its own position: mass ends at least %llu "

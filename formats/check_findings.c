@@ -64,7 +64,8 @@ static const struct {
     [KVR_FOUND_TOTAL] = {"accumulated-total", "every prefill row adds 1: sum all of them, in float "
                                               "or double, and do not divide"},
     [KVR_FOUND_DRIFT] = {"accumulated-drift", "running sums in half or bfloat16 stop growing: add "
-                                              "in float or double"},
+                                              "in float or double; where much is off, rows and "
+                                              "sums are not of one run"},
     [KVR_FOUND_RECOMPUTED] = {"recomputed", "query head h belongs to KV head h / r; query and key "
                                             "are taken after rotary embedding and norms"},
 };

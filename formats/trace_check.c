@@ -4,6 +4,7 @@
  */
 #include "formats/trace_check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,32 +59,38 @@ static bool has_every_prefill_row(const struct kvr_sample *sample)
  * From `"file": /place: what is wrong` to a finding at the place, so that one damaged dataset does
  * not hide what is wrong in the others.
  */
-static enum kvr_status add_unreadable(struct kvr_layer_check *check, struct kvr_error *err)
+static enum kvr_status add_unreadable(struct kvr_layer_check *check, struct kvr_error *cause,
+                                      struct kvr_error *err)
 {
-    struct kvr_error read_error = *err;
-    char *message = read_error.message, *place = strstr(message, "\": ");
-    if (message[0] == '"' && place != NULL)
-        message = place + 3;
-    place = NULL;
+    char *message = cause->message, *file_end = strstr(message, "\": ");
+    if (message[0] == '"' && file_end != NULL)
+        message = file_end + 3;
     char *colon = message[0] == '/' ? strstr(message, ": ") : NULL;
     if (colon != NULL) {
-        place = message;
         *colon = '\0';
-        message = colon + 2;
+        return kvr_findings_add(check->findings, KVR_FOUND_UNREADABLE, KVR_ERROR, message, 1, err,
+                                "%s", colon + 2);
     }
-    return kvr_findings_add(check->findings, KVR_FOUND_UNREADABLE, KVR_ERROR,
-                            place != NULL ? place : check->sample->name, 1, err, "%s", message);
+    char layer[512];
+    snprintf(layer, sizeof layer, "/samples/%s/layers/%u", check->sample->name,
+             (unsigned)check->layer->number);
+    return kvr_findings_add(check->findings, KVR_FOUND_UNREADABLE, KVR_ERROR, layer, 1, err, "%s",
+                            message);
 }
 
 static enum kvr_status run_part(enum kvr_status (*part)(struct kvr_layer_check *,
                                                         struct kvr_error *),
                                 struct kvr_layer_check *check, struct kvr_error *err)
 {
-    enum kvr_status status = part(check, err);
-    if (status != KVR_BAD_INPUT && status != KVR_UNSUPPORTED && status != KVR_IO)
-        return status;
-    check->unreadable = true;
-    return add_unreadable(check, err);
+    struct kvr_error cause = KVR_ERROR_NONE;
+    enum kvr_status status = part(check, &cause);
+    if (status == KVR_BAD_INPUT || status == KVR_UNSUPPORTED || status == KVR_IO) {
+        check->unreadable = true;
+        return add_unreadable(check, &cause, err);
+    }
+    if (status != KVR_OK && err != NULL)
+        *err = cause;
+    return status;
 }
 
 static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_error *err)

@@ -149,8 +149,10 @@ static void write_layer(struct kvr_trace_writer *writer, const struct small_trac
 }
 
 static void write_sample(struct kvr_trace_writer *writer, const struct small_trace *trace,
-                         char *name)
+                         size_t index)
 {
+    char name[24];
+    snprintf(name, sizeof name, "%zu", index);
     struct kvr_sample sample = {
         .name = name,
         .context_length = trace->tokens,
@@ -177,10 +179,7 @@ void small_write(const struct small_trace *trace, const char *path)
     struct kvr_error err = KVR_ERROR_NONE;
     ck_assert_msg(kvr_trace_writer_open(path, NULL, NULL, &writer, &err) == KVR_OK, "%s",
                   err.message);
-    for (size_t s = 0; s < trace->samples; s++) {
-        char name[24];
-        snprintf(name, sizeof name, "%zu", s);
-        write_sample(writer, trace, name);
-    }
+    for (size_t s = 0; s < trace->samples; s++)
+        write_sample(writer, trace, s);
     ck_assert_msg(kvr_trace_writer_commit(writer, &err) == KVR_OK, "%s", err.message);
 }

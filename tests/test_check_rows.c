@@ -229,6 +229,34 @@ START_TEST(test_padding_that_is_not_declared)
 }
 END_TEST
 
+/* Four tokens, of which two are padding, in the three forms that frameworks leave behind. */
+START_TEST(test_short_padding_that_is_not_declared)
+{
+    small_rows_only(4);
+    small_compute(&small, &(struct small_truth){.pad = 2, .scale = small_plain.scale});
+    for (size_t h = 0; h < SMALL_HEADS; h++)
+        for (size_t q = 0; q < 2; q++)
+            for (size_t t = 0; t < 4; t++)
+                small.row[h][q][t] = _i == 0 ? NAN : _i == 1 ? 0 : 0.25;
+    check_small();
+    expect_short_prompt_notes();
+    if (_i == 0)
+        expect_finding(KVR_FOUND_NOT_FINITE, KVR_ERROR, ATTENTION, 8, 0, 0, "not finite: 32");
+    if (_i == 1)
+        expect_finding(KVR_FOUND_ZERO_ROW, KVR_WARNING, ATTENTION, 8, 0, 0, "8 of 16 rows");
+    if (_i == 2)
+        expect_finding(KVR_FOUND_ABOVE_DIAGONAL, KVR_ERROR, ATTENTION, 8, 0, 0, "up to 0.75");
+    expect_finding(KVR_FOUND_UNDECLARED_PADDING, KVR_WARNING, ATTENTION, 2, NOWHERE, NOWHERE,
+                   "pad = 2?");
+    expect_no_more_findings();
+    small.pad = 2;
+    check_small();
+    expect_finding(KVR_FOUND_PADDING, KVR_NOTE, "/samples/0", 1, NOWHERE, NOWHERE, "skipped: 2");
+    expect_short_prompt_notes();
+    expect_no_more_findings();
+}
+END_TEST
+
 START_TEST(test_useless_rows_at_the_front)
 {
     small_without_vectors();
@@ -339,8 +367,9 @@ START_TEST(test_dropout_left_on)
                3 * sizeof(double));
     check_small();
     expect_short_prompt_notes();
-    expect_finding(KVR_FOUND_DROPOUT, KVR_WARNING, ATTENTION, 1, 1, 0,
-                   "head 1, row 0 (position 2): sums from 1 to 1.25");
+    expect_finding(
+        KVR_FOUND_DROPOUT, KVR_WARNING, ATTENTION, 1, 1, 0,
+        "head 1, row 0 (position 2): sums 1 to 1.25, with zeros among the visible tokens");
     expect_no_more_findings();
 }
 END_TEST
@@ -352,7 +381,7 @@ START_TEST(test_sums_that_are_off)
     for (size_t t = 0; t < CHECK_TOKENS; t++)
         small.row[3][30][t] *= 1.03;
     check_small();
-    expect_finding(KVR_FOUND_ROW_SUM, KVR_WARNING, ATTENTION, 1, 3, 30, "sums from 1 to 1.03");
+    expect_finding(KVR_FOUND_ROW_SUM, KVR_WARNING, ATTENTION, 1, 3, 30, "sums 1 to 1.03");
     expect_no_more_findings();
 }
 END_TEST
@@ -367,7 +396,7 @@ START_TEST(test_sink_logits)
     small_sum(&small, 0);
     check_small();
     expect_finding(KVR_FOUND_SINK_LOGITS, _i == 1 ? KVR_NOTE : KVR_WARNING, ATTENTION, 4 * 48, 0, 0,
-                   "sums from 0.5 to 0.75, on average 0.375 is missing");
+                   "sums 0.5 to 0.75, on average 0.375 is missing");
     if (_i == 0)
         expect_finding(KVR_FOUND_TOTAL, KVR_WARNING, ACCUMULATED, 4, 0, NOWHERE, "expected 44");
     expect_no_more_findings(); /* recomputation compares shares: sinks make no difference */
@@ -393,6 +422,7 @@ Suite *kvr_suite_check_rows(void)
     tcase_add_loop_test(tcase, test_window_that_is_not_declared, 0, 2);
     tcase_add_test(tcase, test_window_of_few_rows_is_not_declared);
     tcase_add_loop_test(tcase, test_padding_that_is_not_declared, 0, 3);
+    tcase_add_loop_test(tcase, test_short_padding_that_is_not_declared, 0, 3);
     tcase_add_test(tcase, test_useless_rows_at_the_front);
     tcase_add_test(tcase, test_mass_on_padding);
     tcase_add_test(tcase, test_positions_that_are_too_large);

@@ -211,6 +211,21 @@ static void add_layer_members(struct kvr_columns *columns, const struct kvr_laye
     kvr_text_free(&cell);
 }
 
+/* "30 layers", and of how many samples where it is not all. */
+static void add_layer_count(struct kvr_columns *columns, const struct kvr_layer_group *group,
+                            size_t samples)
+{
+    struct kvr_text cell = {0};
+    bool regular = group->count == group->number_count * group->sample_count;
+    add_plural(&cell, regular ? group->number_count : group->count, "layer");
+    if (!regular || group->sample_count < samples) {
+        kvr_text_string(&cell, " in ");
+        add_plural(&cell, group->sample_count, "sample");
+    }
+    kvr_columns_cell(columns, "%s", text_of(&cell));
+    kvr_text_free(&cell);
+}
+
 static void add_layers(struct kvr_text *page, const struct kvr_trace *trace,
                        const struct kvr_info *info)
 {
@@ -219,24 +234,20 @@ static void add_layers(struct kvr_text *page, const struct kvr_trace *trace,
     for (size_t i = 0; i < shown; i++) {
         const struct kvr_layer_group *group = &info->layer_groups[i];
         const struct kvr_layer *layer = group->first;
-        bool everywhere = group->count == group->number_count * trace->sample_count;
-        struct kvr_text numbers = {0}, count = {0};
+        unsigned heads = layer->query_heads, kv_heads = layer->kv_heads;
+        struct kvr_text numbers = {0};
         kvr_text_ranges(&numbers, group->numbers, group->number_count, MOST_RANGES);
-        add_plural(&count, everywhere ? group->number_count : group->count, "layer");
-        kvr_text_string(&count, everywhere ? "" : " in all");
         kvr_columns_cell(&table, "%s", text_of(&numbers));
-        kvr_columns_cell(&table, "%s", text_of(&count));
-        kvr_columns_cell(&table, "%u query / %u KV heads (r = %u)", (unsigned)layer->query_heads,
-                         (unsigned)layer->kv_heads,
-                         (unsigned)(layer->query_heads / layer->kv_heads));
+        kvr_text_free(&numbers);
+        add_layer_count(&table, group, trace->sample_count);
+        kvr_columns_cell(&table, "%u query / %u KV heads (r = %u)", heads, kv_heads,
+                         heads / kv_heads);
         add_layer_kind(&table, layer);
         add_layer_members(&table, layer);
         kvr_columns_end_row(&table);
-        kvr_text_free(&numbers);
-        kvr_text_free(&count);
     }
     kvr_text_string(page, "\nLayers\n");
-    kvr_columns_write(&table, "lrlll", page);
+    kvr_columns_write(&table, "lllll", page);
     add_more(page, info->layer_group_count - shown, "kind");
     kvr_columns_free(&table);
 }

@@ -98,7 +98,7 @@ static enum kvr_status add_number(struct kvr_layer_group *group, uint64_t number
 }
 
 static enum kvr_status add_layer(struct gathering *gathering, const struct kvr_layer *layer,
-                                 struct kvr_error *err)
+                                 size_t sample, struct kvr_error *err)
 {
     struct kvr_layer_group *group = find_layer_group(gathering->info, layer);
     enum kvr_status status = KVR_OK;
@@ -106,7 +106,9 @@ static enum kvr_status add_layer(struct gathering *gathering, const struct kvr_l
         status = add_layer_group(gathering, layer, &group, err);
     if (status != KVR_OK)
         return status;
-    group->count++;
+    if (group->count++ == 0 || group->last_sample != sample)
+        group->sample_count++;
+    group->last_sample = sample;
     return add_number(group, layer->number, err);
 }
 
@@ -230,14 +232,14 @@ enum kvr_status kvr_info_gather(const struct kvr_trace *trace, struct kvr_info *
     *info = (struct kvr_info){
         .abilities =
             {
-                {"last", "attention rows of the prompt", 0},
-                {"window", "attention rows of the prompt", 0},
-                {"accumulated", "accumulated", 0},
-                {"key scores", "key", 0},
-                {"columns", "scores/<name>", 0},
-                {"future mass", "attention rows of decoded tokens", 0},
-                {"output error", "attention and value", 0},
-                {"recomputation", "query and key", 0},
+                {"last", "last", "attention rows of the prompt", 0},
+                {"window", "window", "attention rows of the prompt", 0},
+                {"accumulated", "accumulated", "accumulated", 0},
+                {"key scores", "key_scores", "key", 0},
+                {"columns", "columns", "scores/<name>", 0},
+                {"future mass", "future_mass", "attention rows of decoded tokens", 0},
+                {"output error", "output_error", "attention and value", 0},
+                {"recomputation", "recomputation", "query and key", 0},
             },
     };
     struct gathering gathering = {.info = info};
@@ -247,7 +249,7 @@ enum kvr_status kvr_info_gather(const struct kvr_trace *trace, struct kvr_info *
         info->layers += sample->layer_count;
         count_abilities(info, sample);
         for (size_t l = 0; l < sample->layer_count && status == KVR_OK; l++)
-            status = add_layer(&gathering, &sample->layers[l], err);
+            status = add_layer(&gathering, &sample->layers[l], s, err);
     }
     if (status == KVR_OK)
         status = gather_datasets(&gathering, trace, err);

@@ -25,6 +25,8 @@ struct kvr_row_count kvr_count_rows(const struct kvr_sample *sample);
 struct kvr_layer_group {
     const struct kvr_layer *first;
     uint64_t count;      /* over all samples */
+    size_t sample_count; /* samples that have one */
+    size_t last_sample;  /* index of the last of them */
     size_t number_count; /* distinct layer numbers */
     uint64_t *numbers;   /* [number_count], ascending */
     size_t capacity;     /* of numbers */
@@ -43,7 +45,8 @@ struct kvr_dataset_group {
 
 /* In how many layers (over all samples) a scorer or measure finds what it reads. */
 struct kvr_ability {
-    const char *name;  /* "last", … */
+    const char *name;  /* "key scores", … */
+    const char *key;   /* "key_scores", … */
     const char *needs; /* "prefill rows of attention" */
     uint64_t layers;
 };

@@ -67,6 +67,7 @@ static void add_layer_group(struct kvr_json *json, const struct kvr_layer_group 
     kvr_json_object(json, NULL);
     add_numbers(json, "numbers", group->numbers, group->number_count);
     kvr_json_unsigned(json, "count", group->count);
+    kvr_json_unsigned(json, "samples", group->sample_count);
     kvr_json_unsigned(json, "query_heads", layer->query_heads);
     kvr_json_unsigned(json, "kv_heads", layer->kv_heads);
     kvr_json_unsigned(json, "sliding_window", layer->sliding_window);
@@ -139,7 +140,7 @@ void kvr_info_json(const struct kvr_trace *trace, const struct kvr_info *info,
     kvr_json_end(json);
     kvr_json_object(json, "layers_that_give");
     for (size_t i = 0; i < KVR_ABILITIES; i++)
-        kvr_json_unsigned(json, info->abilities[i].name, info->abilities[i].layers);
+        kvr_json_unsigned(json, info->abilities[i].key, info->abilities[i].layers);
     kvr_json_end(json);
     kvr_json_unsigned(json, "layers", info->layers);
     kvr_json_unsigned(json, "datasets", info->datasets);
