@@ -1,5 +1,6 @@
 /*
- * The trace writer: the stored bits, the filters, the structure, and files that are whole or absent.
+ * The trace writer: the stored bits, the filters, the structure, and files that are whole or
+ * absent.
  */
 #include <check.h>
 #include <hdf5.h>
@@ -61,15 +62,14 @@ static void write_block(struct kvr_dataset_writer *dataset, const uint64_t start
     for (uint64_t h = 0; h < count[0]; h++)
         for (uint64_t q = 0; q < count[1]; q++)
             for (uint64_t t = 0; t < count[2]; t++)
-                block[used++] =
-                    all[((start[0] + h) * ROWS + start[1] + q) * TOKENS + start[2] + t];
+                block[used++] = all[((start[0] + h) * ROWS + start[1] + q) * TOKENS + start[2] + t];
     ASSERT_OK(kvr_dataset_writer_write(dataset, start, count, block, &err));
 }
 
 /* Writes attention from `all` in blocks of this size; the last block first, so that order is no
    help. */
-static void write_trace(const char *path, const struct kvr_storage *storage,
-                        const uint64_t step[3], const double *all)
+static void write_trace(const char *path, const struct kvr_storage *storage, const uint64_t step[3],
+                        const double *all)
 {
     struct kvr_trace_writer *writer = start_trace(path);
     struct kvr_dataset_writer *dataset = NULL;
@@ -90,9 +90,9 @@ static void write_trace(const char *path, const struct kvr_storage *storage,
 /* Values of every size, with those at which HDF5's own rounding to half goes wrong. */
 static void make_values(double *values)
 {
-    static const double special[] = {0,       1,        -1,       1.5249286e-05, 65504,
-                                     65519.9, 65520,    1e300,    0x1p-24,       0x1p-25,
-                                     0x1.8p-25, 0x1.004p0, 0x1.00cp0, 0x1.01p0,  0.1};
+    static const double special[] = {0,         1,         -1,        1.5249286e-05, 65504,
+                                     65519.9,   65520,     1e300,     0x1p-24,       0x1p-25,
+                                     0x1.8p-25, 0x1.004p0, 0x1.00cp0, 0x1.01p0,      0.1};
     unsigned state = 1;
     for (size_t i = 0; i < ELEMENTS; i++) {
         state = state * 1664525u + 1013904223u;
@@ -187,10 +187,11 @@ START_TEST(rounding_is_to_nearest_even_and_not_that_of_hdf5)
         double value;
         uint16_t half, bfloat16;
     } known[] = {
-        {1.5249286e-05, 0x0100, 0x3780}, {0x1.002p0, 0x3c00, 0x3f80}, {0x1.006p0, 0x3c02, 0x3f80},
-        {0x1.01p0, 0x3c04, 0x3f80},      {0x1.03p0, 0x3c0c, 0x3f82},  {65520, 0x7c00, 0x4780},
-        {0x1p-25, 0x0000, 0x3300},       {0x1.8p-24, 0x0002, 0x33c0}, {0.1, 0x2e66, 0x3dcd},
-        {-2, 0xc000, 0xc000},
+        {1.5249286e-05, 0x0100, 0x3780}, {0x1.002p0, 0x3c00, 0x3f80},
+        {0x1.006p0, 0x3c02, 0x3f80},     {0x1.01p0, 0x3c04, 0x3f80},
+        {0x1.03p0, 0x3c0c, 0x3f82},      {65520, 0x7c00, 0x4780},
+        {0x1p-25, 0x0000, 0x3300},       {0x1.8p-24, 0x0002, 0x33c0},
+        {0.1, 0x2e66, 0x3dcd},           {-2, 0xc000, 0xc000},
     };
     double values[ELEMENTS] = {0};
     unsigned char found[ELEMENTS * 2];
@@ -213,8 +214,11 @@ END_TEST
 START_TEST(storage_is_as_asked)
 {
     static const double values[ELEMENTS];
-    struct kvr_storage storage = {.type = types[1], .chunk = {2, 9, 16}, .shuffle = true,
-                                  .deflate_level = 4, .fletcher32 = true};
+    struct kvr_storage storage = {.type = types[1],
+                                  .chunk = {2, 9, 16},
+                                  .shuffle = true,
+                                  .deflate_level = 4,
+                                  .fletcher32 = true};
     write_trace(scratch_path("t.h5"), &storage, whole, values);
     struct kvr_trace *trace = fixture_trace(scratch_path("t.h5"));
     const struct kvr_dataset *data = trace->samples[0].layers[0].attention;
@@ -236,10 +240,10 @@ START_TEST(chosen_chunks_hold_whole_groups)
         enum kvr_element kind;
         unsigned rank;
     } cases[] = {
-        {{9, 15, 1031}, 3, {9, 15, 1031}, KVR_HALF, 3},      /* small: all of it */
-        {{32, 16, 4096}, 4, {4, 16, 4096}, KVR_HALF, 3},     /* 512 KiB: one group */
-        {{32, 40, 4096}, 4, {4, 14, 4096}, KVR_HALF, 3},     /* 40 rows in three even pieces */
-        {{16, 16, 1048576}, 4, {4, 1, 65536}, KVR_HALF, 3},  /* rows cut */
+        {{9, 15, 1031}, 3, {9, 15, 1031}, KVR_HALF, 3},     /* small: all of it */
+        {{32, 16, 4096}, 4, {4, 16, 4096}, KVR_HALF, 3},    /* 512 KiB: one group */
+        {{32, 40, 4096}, 4, {4, 14, 4096}, KVR_HALF, 3},    /* 40 rows in three even pieces */
+        {{16, 16, 1048576}, 4, {4, 1, 65536}, KVR_HALF, 3}, /* rows cut */
         {{16, 16, 1048576}, 4, {4, 1, 16384}, KVR_DOUBLE, 3},
         {{9, 100000}, 1, {1, 100000, 1}, KVR_FLOAT, 2},
         {{8, 200000}, 1, {1, 100000, 1}, KVR_FLOAT, 2},
@@ -250,9 +254,8 @@ START_TEST(chosen_chunks_hold_whole_groups)
         struct kvr_storage storage = {.type = {.kind = cases[i].kind}};
         kvr_storage_choose_chunk(&storage, cases[i].rank, cases[i].shape, cases[i].heads);
         for (unsigned axis = 0; axis < 3; axis++)
-            ck_assert_msg(storage.chunk[axis] == cases[i].chunk[axis],
-                          "case %zu, axis %u: %llu", i, axis,
-                          (unsigned long long)storage.chunk[axis]);
+            ck_assert_msg(storage.chunk[axis] == cases[i].chunk[axis], "case %zu, axis %u: %llu", i,
+                          axis, (unsigned long long)storage.chunk[axis]);
     }
 }
 END_TEST
@@ -274,8 +277,12 @@ START_TEST(what_was_given_is_read_back)
     sample.token_count = TOKENS;
     sample.needles = needles;
     sample.needle_count = 2;
-    const struct kvr_layer layer = {.number = 17, .query_heads = 6, .kv_heads = 1,
-                                    .sliding_window = 512, .sink_logits = true, .scale = 0.125,
+    const struct kvr_layer layer = {.number = 17,
+                                    .query_heads = 6,
+                                    .kv_heads = 1,
+                                    .sliding_window = 512,
+                                    .sink_logits = true,
+                                    .scale = 0.125,
                                     .softcap = 50};
     const uint64_t columns[][2] = {{6, TOKENS}, {1, TOKENS}};
     double values[6 * TOKENS];
@@ -290,8 +297,8 @@ START_TEST(what_was_given_is_read_back)
     for (size_t i = 0; i < 2; i++) {
         struct kvr_dataset_writer *dataset = NULL;
         const uint64_t start[3] = {0, 0, 0};
-        ASSERT_OK(kvr_trace_writer_dataset(writer, names[i], 2, columns[i], &storage, &dataset,
-                                           &err));
+        ASSERT_OK(
+            kvr_trace_writer_dataset(writer, names[i], 2, columns[i], &storage, &dataset, &err));
         ASSERT_OK(kvr_dataset_writer_write(dataset, start, columns[i], values, &err));
     } /* datasets may be left to the commit */
     ASSERT_OK(kvr_trace_writer_commit(writer, &err));
@@ -460,8 +467,7 @@ static enum kvr_status write_limited(size_t most, bool contiguous)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 
     struct kvr_trace_writer *writer = NULL;
-    enum kvr_status status =
-        kvr_trace_writer_open(scratch_path("t.h5"), NULL, NULL, &writer, &err);
+    enum kvr_status status = kvr_trace_writer_open(scratch_path("t.h5"), NULL, NULL, &writer, &err);
     struct kvr_storage storage = {.type = {.kind = KVR_DOUBLE}, .contiguous = contiguous};
     double values[ELEMENTS];
     make_values(values);
