@@ -284,7 +284,7 @@ START_TEST(what_was_given_is_read_back)
                                     .sink_logits = true,
                                     .scale = 0.125,
                                     .softcap = 50};
-    const uint64_t columns[][2] = {{6, TOKENS}, {1, TOKENS}};
+    const uint64_t columns[][3] = {{6, TOKENS, 1}, {1, TOKENS, 1}};
     double values[6 * TOKENS];
     for (size_t i = 0; i < 6 * TOKENS; i++)
         values[i] = (double)i;
