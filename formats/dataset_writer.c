@@ -51,10 +51,15 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The length of the pieces if an axis is cut into as few equal pieces of at most `most` as can be. */
+static uint64_t at_least_one(uint64_t a)
+{
+    return a > 0 ? a : 1;
+}
+
+/* The length of the pieces if an axis is cut into as few equal pieces of at most `most` as can be.
+ */
 static uint64_t even_piece(uint64_t length, uint64_t most)
 {
-    most = most == 0 ? 1 : most;
     if (length <= most)
         return length;
     uint64_t pieces = (length + most - 1) / most;
@@ -64,15 +69,15 @@ static uint64_t even_piece(uint64_t length, uint64_t most)
 void kvr_storage_choose_chunk(struct kvr_storage *storage, unsigned rank, const uint64_t *shape,
                               uint64_t heads)
 {
-    uint64_t room = chunk_target / kvr_element_size(storage->type.kind);
+    size_t size = kvr_element_size(storage->type.kind);
     uint64_t *chunk = storage->chunk;
-    heads = least(heads > 0 ? heads : 1, shape[0]);
-    room /= heads < room ? heads : room;
+    heads = at_least_one(least(heads, shape[0]));
+    uint64_t room = at_least_one(chunk_target / at_least_one(size) / heads);
     for (unsigned axis = rank - 1; axis > 0; axis--) {
         chunk[axis] = even_piece(shape[axis], room);
-        room /= chunk[axis] > 0 ? least(chunk[axis], room) : 1;
+        room = at_least_one(room / at_least_one(chunk[axis]));
     }
-    chunk[0] = least(heads * (room > 0 ? room : 1), shape[0]);
+    chunk[0] = least(heads * room, shape[0]);
     for (unsigned axis = rank; axis < KVR_DATASET_RANK; axis++)
         chunk[axis] = 1;
 }
@@ -126,9 +131,10 @@ static enum kvr_status check_shape(const struct kvr_trace_writer *writer, const 
             (rank < 3 || known[i].shape[1] == ANY || shape[2] == known[i].shape[1]) &&
             shape[rank - 1] > 0 && shape[1] > 0)
             return KVR_OK;
-    return kvr_fail(err, KVR_INTERNAL,
-                    "\"%s\": %s/%s: not a dataset of a trace, or not of a shape that fits its layer",
-                    writer->path, writer->layer_place, name);
+    return kvr_fail(
+        err, KVR_INTERNAL,
+        "\"%s\": %s/%s: not a dataset of a trace, or not of a shape that fits its layer",
+        writer->path, writer->layer_place, name);
 }
 
 static enum kvr_status check_storage(const struct kvr_storage *storage, struct kvr_error *err)
@@ -183,11 +189,11 @@ static hid_t creation_properties(const struct kvr_dataset_writer *dataset)
     hsize_t chunk[KVR_DATASET_RANK];
     for (unsigned axis = 0; axis < dataset->rank; axis++)
         chunk[axis] = storage->chunk[axis];
-    bool failed = H5Pset_chunk(properties, (int)dataset->rank, chunk) < 0 ||
-                  (storage->shuffle && H5Pset_shuffle(properties) < 0) ||
-                  (storage->deflate_level > 0 &&
-                   H5Pset_deflate(properties, storage->deflate_level) < 0) ||
-                  (storage->fletcher32 && H5Pset_fletcher32(properties) < 0);
+    bool failed =
+        H5Pset_chunk(properties, (int)dataset->rank, chunk) < 0 ||
+        (storage->shuffle && H5Pset_shuffle(properties) < 0) ||
+        (storage->deflate_level > 0 && H5Pset_deflate(properties, storage->deflate_level) < 0) ||
+        (storage->fletcher32 && H5Pset_fletcher32(properties) < 0);
     if (!failed)
         return properties;
     H5Pclose(properties);
@@ -220,8 +226,8 @@ static enum kvr_status create_dataset(struct kvr_dataset_writer *dataset, const 
     H5Pset_create_intermediate_group(links, 1); /* "scores" */
     dataset->type = create_type(dataset->storage.type);
     if (space >= 0 && creation >= 0 && dataset->type >= 0)
-        dataset->dataset = H5Dcreate2(dataset->owner->layer, name, dataset->type, space, links,
-                                      creation, access);
+        dataset->dataset =
+            H5Dcreate2(dataset->owner->layer, name, dataset->type, space, links, creation, access);
     H5Pclose(links);
     H5Pclose(access);
     H5Pclose(creation);
@@ -351,7 +357,9 @@ static void gather_chunk(struct kvr_dataset_writer *dataset, const struct block 
     for (uint64_t i = 0; i < count[0]; i++) {
         for (uint64_t j = 0; j < count[1]; j++) {
             uint64_t from = ((corner[0] + i - block->start[0]) * block->count[1] + corner[1] + j -
-                             block->start[1]) * block->count[2] + corner[2] - block->start[2];
+                             block->start[1]) *
+                                block->count[2] +
+                            corner[2] - block->start[2];
             uint64_t to = (i * chunk[1] + j) * chunk[2];
             kvr_element_encode(dataset->storage.type, block->values + from, count[2],
                                dataset->raw + to * dataset->element_size);
@@ -381,7 +389,7 @@ static enum kvr_status write_chunks(struct kvr_dataset_writer *dataset, const st
                                     struct kvr_error *err)
 {
     const uint64_t *chunk = dataset->storage.chunk;
-    uint64_t end[KVR_DATASET_RANK], corner[KVR_DATASET_RANK];
+    uint64_t end[KVR_DATASET_RANK], corner[KVR_DATASET_RANK] = {0};
     for (unsigned axis = 0; axis < KVR_DATASET_RANK; axis++)
         end[axis] = block->start[axis] + block->count[axis];
     for (corner[0] = block->start[0]; corner[0] < end[0]; corner[0] += chunk[0]) {

@@ -71,8 +71,10 @@ static enum kvr_status open_locked(struct kvr_sink *sink, struct kvr_error *err)
             return io_error(sink->path, errno, err);
         if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             close(file);
-            return kvr_fail(err, KVR_IO, "\"%s\": cannot be written: \"%s\" is in use by another "
-                            "process", sink->path, sink->temporary);
+            return kvr_fail(err, KVR_IO,
+                            "\"%s\": cannot be written: \"%s\" is in use by another "
+                            "process",
+                            sink->path, sink->temporary);
         }
         struct stat ours, named;
         if (fstat(file, &ours) == 0 && stat(sink->temporary, &named) == 0 &&

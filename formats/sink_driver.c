@@ -75,8 +75,8 @@ static haddr_t sink_get_end(const H5FD_t *file, H5FD_mem_t type)
     return ((const struct sink_file *)file)->end;
 }
 
-static herr_t sink_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address,
-                        size_t size, void *buffer)
+static herr_t sink_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+                        void *buffer)
 {
     (void)type;
     (void)transfer;

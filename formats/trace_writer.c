@@ -231,8 +231,8 @@ static enum kvr_status check_sample(const struct kvr_trace_writer *writer,
     const char *name = sample->name;
     if (name == NULL || *name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "\"%s\": expected a sample name without \"/\", found \"%s\"",
-                        writer->path, name != NULL ? name : "");
+                        "\"%s\": expected a sample name without \"/\", found \"%s\"", writer->path,
+                        name != NULL ? name : "");
     if (sample->context_length == 0 || sample->context_length > INT32_MAX)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "\"%s\": /samples/%s: expected a context length of 1 ... %d, found %llu",

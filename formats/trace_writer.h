@@ -6,8 +6,9 @@
  * HDF5 as stored bits. Written files can be read by HDF5 1.10 and later. The same calls give the
  * same bytes: nothing is stamped with a time.
  *
- * A writer belongs to one thread at a time; other threads may read or write other traces. After a failure only kvr_trace_writer_abandon, or
- * kvr_trace_writer_commit, which then abandons and reports that failure again, is of use.
+ * A writer belongs to one thread at a time; other threads may read or write other traces. After a
+ * failure only kvr_trace_writer_abandon, or kvr_trace_writer_commit, which then abandons and
+ * reports that failure again, is of use.
  */
 #ifndef KVR_TRACE_WRITER_H
 #define KVR_TRACE_WRITER_H
@@ -26,12 +27,12 @@ struct kvr_dataset_writer;
 /* How a dataset is stored. */
 struct kvr_storage {
     struct kvr_element_type type;
-    bool contiguous;                  /* else chunked */
     uint64_t chunk[KVR_DATASET_RANK]; /* 0 in the first place: chosen by the writer, 0.25-4 MiB,
                                          aligned to a group's heads where the first axis is heads;
                                          cut to the shape in any case */
+    unsigned deflate_level;           /* 0: none */
     bool shuffle, fletcher32;
-    unsigned deflate_level; /* 0: none */
+    bool contiguous; /* else chunked */
 };
 
 /* half, chunked, shuffle, deflate 1. */
@@ -81,8 +82,7 @@ enum kvr_status kvr_dataset_writer_write(struct kvr_dataset_writer *dataset,
                                          const uint64_t count[KVR_DATASET_RANK],
                                          const double *values, struct kvr_error *err);
 
-enum kvr_status kvr_dataset_writer_close(struct kvr_dataset_writer *dataset,
-                                         struct kvr_error *err);
+enum kvr_status kvr_dataset_writer_close(struct kvr_dataset_writer *dataset, struct kvr_error *err);
 
 /* Flushes, closes and renames to the final name; releases the writer in any case. */
 enum kvr_status kvr_trace_writer_commit(struct kvr_trace_writer *writer, struct kvr_error *err);

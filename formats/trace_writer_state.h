@@ -1,6 +1,7 @@
 /*
  * What the two halves of the trace writer share; private to trace_writer.c and dataset_writer.c.
- * All functions here but kvr_trace_writer_note must be called between kvr_h5_enter and kvr_h5_leave.
+ * All functions here but kvr_trace_writer_note must be called between kvr_h5_enter and
+ * kvr_h5_leave.
  */
 #ifndef KVR_TRACE_WRITER_STATE_H
 #define KVR_TRACE_WRITER_STATE_H

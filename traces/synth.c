@@ -51,8 +51,7 @@ static void report(const struct job *job, double part)
         return;
     double layers = (double)job->options->layers;
     double done = (double)job->plan.sample_number * layers + job->plan.layer.number + part;
-    job->progress->report(job->progress->context,
-                          done / (layers * (double)job->options->samples));
+    job->progress->report(job->progress->context, done / (layers * (double)job->options->samples));
 }
 
 static struct kvr_storage storage_of(const struct job *job)
@@ -120,8 +119,7 @@ static enum kvr_status make_block(void *context, size_t index, unsigned thread, 
     return KVR_OK;
 }
 
-static enum kvr_status write_block(void *context, size_t index, void *result,
-                                   struct kvr_error *err)
+static enum kvr_status write_block(void *context, size_t index, void *result, struct kvr_error *err)
 {
     const struct attention *attention = context;
     struct kvr_synth_block block = block_at(attention, index);

@@ -27,13 +27,13 @@ enum { KVR_SYNTH_SINKS = 4, KVR_SYNTH_MOST_TOKENS = 1 << 20, KVR_SYNTH_MOST_DECO
 struct kvr_synth_options {
     uint64_t samples;
     uint32_t layers, query_heads, kv_heads;
-    bool mixed_heads;             /* layers 1, 4, … have one KV head, 2, 5, … one query head each */
+    bool mixed_heads; /* layers 1, 4, … have one KV head, 2, 5, … one query head each */
     uint64_t tokens, decode, pad; /* P, N - P, left padding inside P */
     uint64_t rows;                /* prefill rows recorded, the last ones */
     struct kvr_storage storage;   /* its chunk is ignored */
     uint64_t needles, needle_length;
-    double depth;                 /* of the needles, 0 ... 1; NaN: the samples spread over it */
-    uint64_t window;              /* of the layers 0, window_every, …; 0: none has one */
+    double depth;    /* of the needles, 0 ... 1; NaN: the samples spread over it */
+    uint64_t window; /* of the layers 0, window_every, …; 0: none has one */
     uint32_t window_every;
     bool sink_logits;    /* rows sum below 1 */
     double nan_fraction; /* of the heads that get NaN rows */

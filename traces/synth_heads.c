@@ -105,7 +105,8 @@ struct kvr_synth_masses kvr_synth_row_masses(const struct kvr_synth_plan *plan,
     struct kvr_synth_masses masses = {.local = whole * head->local};
     if (overlap(pad, pad + KVR_SYNTH_SINKS, first, position + 1) > 0)
         masses.sink = whole * head->sink;
-    if (head->needle > 0 && asks(plan, position) && visible_needle_tokens(plan, first, position) > 0)
+    if (head->needle > 0 && asks(plan, position) &&
+        visible_needle_tokens(plan, first, position) > 0)
         masses.needle = whole * head->needle;
     masses.broad = whole - masses.sink - masses.local - masses.needle;
     return masses;
@@ -164,11 +165,16 @@ static void add_needles(const struct kvr_synth_plan *plan, const struct span_of_
     }
 }
 
-/* exp(-distance / width), normalised over what is visible within reach. */
-static void add_local(const struct kvr_synth_head *head, const struct span_of_row *row, double mass)
+/*
+ * exp(-distance / width), normalised over what is visible within reach. With ties, the same for
+ * each of the last `width` tokens: a decay would set all values apart.
+ */
+static void add_local(const struct kvr_synth_plan *plan, const struct kvr_synth_head *head,
+                      const struct span_of_row *row, double mass)
 {
-    double ratio = exp(-1 / head->width);
-    uint64_t reach = (uint64_t)ceil(local_reach * head->width);
+    bool even = plan->options->ties;
+    double ratio = even ? 1 : exp(-1 / head->width);
+    uint64_t reach = (uint64_t)ceil((even ? 1 : local_reach) * head->width);
     uint64_t seen = row->position - row->first + 1;
     reach = seen < reach ? seen : reach;
     uint64_t low = row->position + 1 - reach;
@@ -177,10 +183,21 @@ static void add_local(const struct kvr_synth_head *head, const struct span_of_ro
         low = row->start;
     if (high <= low)
         return;
-    double peak = mass * (1 - ratio) / (1 - pow(ratio, (double)reach));
+    double peak =
+        even ? mass / (double)reach : mass * (1 - ratio) / (1 - pow(ratio, (double)reach));
     double value = peak * pow(ratio, (double)(row->position - (high - 1)));
     for (uint64_t t = high; t-- > low; value *= ratio)
         row->values[t - row->start] += value;
+}
+
+double kvr_synth_expected_local(const struct kvr_synth_plan *plan,
+                                const struct kvr_synth_head *head, uint64_t rows)
+{
+    double mass = (1 - head->leak) * head->local;
+    if (!plan->options->ties)
+        return mass * (1 - exp(-(double)rows / head->width));
+    double reach = ceil(head->width);
+    return mass * ((double)rows < reach ? (double)rows / reach : 1);
 }
 
 static void add_all(const struct kvr_synth_plan *plan, const struct kvr_synth_head *head,
@@ -192,22 +209,33 @@ static void add_all(const struct kvr_synth_plan *plan, const struct kvr_synth_he
     if (masses.needle > 0)
         add_needles(plan, row, masses.needle);
     if (with_local)
-        add_local(head, row, masses.local);
+        add_local(plan, head, row, masses.local);
+}
+
+static struct span_of_row span_of(const struct kvr_synth_plan *plan, uint64_t position,
+                                  uint64_t start, uint64_t end)
+{
+    return (struct span_of_row){
+        .position = position,
+        .first = kvr_synth_first_visible(plan, position),
+        .start = start,
+        .end = end,
+    };
 }
 
 void kvr_synth_add_parts(const struct kvr_synth_plan *plan, const struct kvr_synth_head *head,
                          uint64_t position, uint64_t start, uint64_t end, double *values)
 {
-    const struct span_of_row row = {position, kvr_synth_first_visible(plan, position), start, end,
-                                    values};
+    struct span_of_row row = span_of(plan, position, start, end);
+    row.values = values;
     add_all(plan, head, &row, true);
 }
 
 void kvr_synth_add_points(const struct kvr_synth_plan *plan, const struct kvr_synth_head *head,
                           uint64_t position, double *values)
 {
-    const struct span_of_row row = {position, kvr_synth_first_visible(plan, position), 0,
-                                    plan->sample.context_length, values};
+    struct span_of_row row = span_of(plan, position, 0, plan->sample.context_length);
+    row.values = values;
     add_all(plan, head, &row, false);
 }
 

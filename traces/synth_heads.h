@@ -43,6 +43,10 @@ void kvr_synth_add_parts(const struct kvr_synth_plan *plan, const struct kvr_syn
 void kvr_synth_add_points(const struct kvr_synth_plan *plan, const struct kvr_synth_head *head,
                           uint64_t position, double *values);
 
+/* What a column gets from the local parts of the `rows` rows that begin at its own position. */
+double kvr_synth_expected_local(const struct kvr_synth_plan *plan,
+                                const struct kvr_synth_head *head, uint64_t rows);
+
 /* Whether query row `row` of this head is NaN. */
 bool kvr_synth_row_damaged(const struct kvr_synth_plan *plan, const struct kvr_synth_head *head,
                            size_t row);

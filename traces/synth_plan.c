@@ -29,8 +29,7 @@ static enum kvr_status check_range(const char *what, uint64_t value, uint64_t le
     if (value >= least && value <= most)
         return KVR_OK;
     return kvr_fail(err, KVR_BAD_ARGUMENT, "%s: expected %llu ... %llu, found %llu", what,
-                    (unsigned long long)least, (unsigned long long)most,
-                    (unsigned long long)value);
+                    (unsigned long long)least, (unsigned long long)most, (unsigned long long)value);
 }
 
 /* Needles lie between the sinks and the question. */
@@ -60,8 +59,8 @@ static enum kvr_status check_shape(const struct kvr_synth_options *options, stru
         {"threads", options->threads, 1, 1024},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        enum kvr_status status = check_range(ranges[i].what, ranges[i].value, ranges[i].least,
-                                             ranges[i].most, err);
+        enum kvr_status status =
+            check_range(ranges[i].what, ranges[i].value, ranges[i].least, ranges[i].most, err);
         if (status != KVR_OK)
             return status;
     }
@@ -85,8 +84,9 @@ static enum kvr_status check_qkv(const struct kvr_synth_options *options, struct
     uint64_t most = most_key_elements / per_token;
     status = check_range("tokens and decode rows with query, key and value",
                          options->tokens + options->decode, 1, most, err);
-    return status == KVR_OK ? status : kvr_hint(err, "the limit is 2^23 / (query heads * head "
-                                                     "dimension)");
+    return status == KVR_OK ? status
+                            : kvr_hint(err, "the limit is 2^23 / (query heads * head "
+                                            "dimension)");
 }
 
 enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct kvr_error *err)
@@ -94,16 +94,15 @@ enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct 
     enum kvr_status status = check_shape(options, err);
     if (status != KVR_OK)
         return status;
-    uint64_t room = room_for_needles(options);
+    uint64_t room = room_for_needles(options), taken = options->needles * options->needle_length;
     if (options->needles > 0 && room / options->needles < options->needle_length)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "needles: expected at most %llu tokens in all (what the prompt has between "
                         "%u sinks and a question of %u), found %llu",
                         (unsigned long long)room, KVR_SYNTH_SINKS, QUESTION_TOKENS,
-                        (unsigned long long)(options->needles * options->needle_length));
+                        (unsigned long long)taken);
     if (!isnan(options->depth) && !(options->depth >= 0 && options->depth <= 1))
-        return kvr_fail(err, KVR_BAD_ARGUMENT, "depth: expected 0 ... 1, found %g",
-                        options->depth);
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "depth: expected 0 ... 1, found %g", options->depth);
     if (!(options->nan_fraction >= 0 && options->nan_fraction <= 1))
         return kvr_fail(err, KVR_BAD_ARGUMENT, "NaN fraction: expected 0 ... 1, found %g",
                         options->nan_fraction);

@@ -55,8 +55,8 @@ static void make_key(const struct kvr_synth_plan *plan, uint32_t group, uint64_t
                      double *vector)
 {
     const struct kvr_sample *sample = &plan->sample;
-    draw_normals(vector_key(plan, KEY_PART, group, position), 1, NOISE_DIM,
-                 plan->options->head_dim, vector);
+    draw_normals(vector_key(plan, KEY_PART, group, position), 1, NOISE_DIM, plan->options->head_dim,
+                 vector);
     bool sink = position >= sample->pad && position < sample->pad + KVR_SYNTH_SINKS;
     vector[SINK_DIM] = sink ? 1 : 0;
     vector[NEEDLE_DIM] = in_needle(sample, position) ? 1 : 0;

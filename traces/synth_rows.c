@@ -6,7 +6,6 @@
  */
 #include "traces/synth_source.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +55,8 @@ static enum kvr_status find_scales(void *context, size_t head, unsigned thread, 
             uint64_t position = sample->query_positions[row], low, high;
             visible_part(plan, position, start, stop, &low, &high);
             if (low < high)
-                scales[row] += kvr_synth_broad_sum(rows->broad, plan, (uint32_t)head, position,
-                                                   low, high, lasting + (low - start));
+                scales[row] += kvr_synth_broad_sum(rows->broad, plan, (uint32_t)head, position, low,
+                                                   high, lasting + (low - start));
         }
     }
     for (size_t row = 0; row < sample->query_count; row++) {
@@ -165,10 +164,8 @@ static void expect_broad(const struct rows *rows, uint32_t head, uint64_t unreco
 
 static void expect_local(const struct rows *rows, uint32_t head, uint64_t unrecorded, double *sums)
 {
-    const struct kvr_synth_head *profile = &rows->heads[head];
-    double mass = (1 - profile->leak) * profile->local;
     for (uint64_t t = rows->plan->sample.pad; t < unrecorded; t++)
-        sums[t] += mass * (1 - exp(-(double)(unrecorded - t) / profile->width));
+        sums[t] += kvr_synth_expected_local(rows->plan, &rows->heads[head], unrecorded - t);
 }
 
 static enum kvr_status expect_unrecorded(const struct rows *rows, uint32_t head,
@@ -187,7 +184,8 @@ static enum kvr_status expect_unrecorded(const struct rows *rows, uint32_t head,
     expect_local(rows, head, unrecorded, sums);
     for (uint64_t p = pad; p < unrecorded; p++)
         kvr_synth_add_points(plan, &rows->heads[head], p, sums);
-    /* The first rows' local parts are cut short; together all parts must be the rows' whole mass. */
+    /* The first rows' local parts are cut short; together all parts must be the rows' whole mass.
+     */
     double total = 0, whole = (1 - rows->heads[head].leak) * (double)(unrecorded - pad);
     for (uint64_t t = pad; t < unrecorded; t++)
         total += sums[t];

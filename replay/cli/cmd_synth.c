@@ -18,7 +18,8 @@ static const struct kvr_option options_of_synth[] = {
     {"--layers", "N", "layers of the model (4)"},
     {"--query-heads", "N", "query heads of a layer (8)"},
     {"--kv-heads", "N", "KV heads of a layer, a divisor of the query heads (2)"},
-    {"--mixed-heads", NULL, "layers 1, 4, … have one KV head, layers 2, 5, … no more query than KV heads"},
+    {"--mixed-heads", NULL,
+     "layers 1, 4, … have one KV head, layers 2, 5, … no more query than KV heads"},
     {"--tokens", "P", "prompt length, up to 1048576 (1024)"},
     {"--decode", "N", "decode rows, and tokens after the prompt (8)"},
     {"--rows", "Q", "prefill rows recorded, the last ones of the prompt (32, or all)"},
@@ -33,7 +34,8 @@ static const struct kvr_option options_of_synth[] = {
     {"--window", "N", "sliding window of the window layers, 0 for none (0)"},
     {"--window-every", "K", "window layers are 0, K, 2K, … (2)"},
     {"--sink-logits", NULL, "rows sum below 1, as in models with a sink logit"},
-    {"--nan", "FRACTION", "fraction of the heads that get NaN rows: an early one, the last or all (0)"},
+    {"--nan", "FRACTION",
+     "fraction of the heads that get NaN rows: an early one, the last or all (0)"},
     {"--ties", NULL, "many scores of a row are equal"},
     {"--accumulated", "yes|no", "column sums of all prefill rows (yes)"},
     {"--columns", NULL, "adds scores/gate per KV head and scores/head-gate per query head"},
@@ -172,8 +174,9 @@ static enum kvr_status read_storage(const struct kvr_command *command,
     storage->deflate_level = how == DEFLATE_WORD ? 1 : 0;
     storage->fletcher32 = kvr_argument(command, arguments, "--fletcher32") != NULL;
     if (storage->contiguous && storage->fletcher32)
-        return kvr_fail(err, KVR_BAD_ARGUMENT, "--fletcher32: expected --storage chunked or "
-                                               "deflate, found contiguous");
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "--fletcher32: expected --storage chunked or "
+                        "deflate, found contiguous");
     return KVR_OK;
 }
 
@@ -225,8 +228,8 @@ static void print_summary(const char *path, const struct kvr_synth_options *opti
     unsigned long counts[4] = {0, 0, 0, 0};
     struct stat info;
     for (uint32_t layer = 0; layer < options->layers; layer++) {
-        uint32_t heads = options->mixed_heads && layer % 3 == 2 ? options->kv_heads
-                                                                : options->query_heads;
+        uint32_t heads =
+            options->mixed_heads && layer % 3 == 2 ? options->kv_heads : options->query_heads;
         for (uint32_t head = 0; head < heads; head++)
             counts[kvr_synth_head_kind(options, layer, head)]++;
     }

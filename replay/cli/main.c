@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ static enum kvr_status close_output(struct kvr_error *err)
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, told like others */
     if (argc < 2) {
         fputs("usage: kvreplay <command> [options] …\n"
               "hint: \"kvreplay help\" lists the commands\n",
