@@ -78,16 +78,14 @@ void kvr_tables_abandon(struct kvr_tables *tables)
     *tables = (struct kvr_tables){0};
 }
 
-static void add_comma(struct kvr_text *row)
-{
-    if (row->length > 0 && row->data[row->length - 1] != '\n')
-        kvr_text_bytes(row, ",", 1);
-}
-
 void kvr_csv_string(struct kvr_text *row, const char *field)
 {
-    add_comma(row);
-    if (field[strcspn(field, ",\"\r\n")] == '\0') {
+    bool starts_line = row->length == 0 || row->data[row->length - 1] == '\n';
+    if (!starts_line)
+        kvr_text_bytes(row, ",", 1);
+    /* An empty first field is quoted, or the next one could not tell that there was one. */
+    bool quoted = field[strcspn(field, ",\"\r\n")] != '\0' || (starts_line && *field == '\0');
+    if (!quoted) {
         kvr_text_string(row, field);
         return;
     }

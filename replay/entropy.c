@@ -16,7 +16,7 @@ static double shannon(const float *vector, size_t count, double divisor)
         if (p > 0)
             sum += p * log(p);
     }
-    return -sum;
+    return 0 - sum; /* not -sum: a head of one token has 0, not -0 */
 }
 
 static double minimum(const float *vector, size_t count, double divisor)
@@ -25,7 +25,7 @@ static double minimum(const float *vector, size_t count, double divisor)
     for (size_t t = 0; t < count; t++)
         if ((double)vector[t] > best)
             best = (double)vector[t];
-    return -log(fmax(best / divisor, guard));
+    return 0 - log(fmax(best / divisor, guard));
 }
 
 static double collision(const float *vector, size_t count, double divisor)
@@ -35,7 +35,7 @@ static double collision(const float *vector, size_t count, double divisor)
         double p = (double)vector[t] / divisor;
         sum += p * p;
     }
-    return -log(fmax(sum, guard));
+    return 0 - log(fmax(sum, guard));
 }
 
 static double general(const float *vector, size_t count, double divisor, double alpha)
@@ -46,7 +46,7 @@ static double general(const float *vector, size_t count, double divisor, double 
         if (p > 0)
             sum += pow(p, alpha);
     }
-    return log(fmax(sum, guard)) / (1 - alpha);
+    return 0 - log(fmax(sum, guard)) / (alpha - 1);
 }
 
 static double renyi(double alpha, const float *vector, size_t count, double divisor)
@@ -74,8 +74,7 @@ static size_t window_start(const struct kvr_entropy_options *options, size_t cou
     return options->window > 0 && options->window < count ? count - (size_t)options->window : 0;
 }
 
-double kvr_entropy_raw(const struct kvr_entropy_options *options, const float *vector,
-                       size_t count)
+double kvr_entropy_raw(const struct kvr_entropy_options *options, const float *vector, size_t count)
 {
     size_t start = window_start(options, count);
     double divisor = 1;
