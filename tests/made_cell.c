@@ -28,7 +28,6 @@ void made_cell_start(struct made_cell *made, size_t heads, size_t count, size_t 
     made->plan.sinks = sinks;
     made->scored = (struct kvr_scored){
         .heads = heads,
-        .attention = true,
         .vectors = take(made, heads * count, sizeof(float)),
         .totals = take(made, heads, sizeof(double)),
         .entropies = take(made, heads, sizeof(double)),

@@ -43,11 +43,11 @@ START_TEST(test_scorers)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct kvr_score score;
-        ck_assert_int_eq(kvr_score_parse(cases[i].text, &score, NULL), KVR_OK);
+        ck_assert_int_eq(kvr_score_parse(cases[i].text, true, &score, NULL), KVR_OK);
         ck_assert_str_eq(score.label, cases[i].text);
         ck_assert_str_eq(score.scorer->name, cases[i].scorer);
         if (cases[i].column == NULL) {
-            ck_assert_uint_eq(score.count, cases[i].count);
+            ck_assert_uint_eq(score.number, cases[i].count);
             ck_assert_ptr_null(score.name);
         } else {
             ck_assert_str_eq(score.name, cases[i].column);
@@ -56,7 +56,7 @@ START_TEST(test_scorers)
         ck_assert_ptr_null(score.label);
     }
     struct kvr_score score;
-    ck_assert_int_eq(kvr_score_parse("accumulated", &score, NULL), KVR_OK);
+    ck_assert_int_eq(kvr_score_parse("accumulated", true, &score, NULL), KVR_OK);
     ck_assert_int_eq(score.scorer->source, KVR_FROM_ACCUMULATED);
     kvr_score_free(&score);
 }
@@ -91,7 +91,7 @@ START_TEST(test_scorers_that_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct kvr_score score;
         struct kvr_error err = KVR_ERROR_NONE;
-        ck_assert_msg(kvr_score_parse(cases[i].text, &score, &err) == KVR_BAD_ARGUMENT,
+        ck_assert_msg(kvr_score_parse(cases[i].text, true, &score, &err) == KVR_BAD_ARGUMENT,
                       "\"%s\" passed", cases[i].text);
         ck_assert_msg(strstr(err.message, cases[i].message) != NULL, "\"%s\": %s", cases[i].text,
                       err.message);
@@ -112,8 +112,8 @@ START_TEST(test_rows_of_scorers)
         {4, 9, 3, 4, 3},  {6, 9, 4, 4, 4},  {0, 1, 0, 1, 0}, {12, 20, 6, 7, 6}, {13, 20, 7, 7, 7},
     };
     struct kvr_score window, last;
-    ck_assert_int_eq(kvr_score_parse("window:3", &window, NULL), KVR_OK);
-    ck_assert_int_eq(kvr_score_parse("last", &last, NULL), KVR_OK);
+    ck_assert_int_eq(kvr_score_parse("window:3", true, &window, NULL), KVR_OK);
+    ck_assert_int_eq(kvr_score_parse("last", true, &last, NULL), KVR_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct kvr_sample sample = {.pad = cases[i].pad,
                                           .prompt_length = cases[i].prompt,
@@ -144,7 +144,7 @@ START_TEST(test_policies_of_the_paper)
     for (size_t i = 0; i < 4; i++) {
         ck_assert_int_eq(kvr_plan_add_policy(&plan, names[i][0], NULL), KVR_OK);
         ck_assert_uint_eq(plan.policy_count, i + 1);
-        ck_assert_str_eq(plan.policies[i].policy->name, names[i][0]);
+        ck_assert_str_eq(plan.policies[i].label, names[i][0]);
         ck_assert_str_eq(plan.policies[i].reduce->name, names[i][1]);
     }
 }
@@ -250,7 +250,7 @@ START_TEST(test_many_items)
         ck_assert_int_eq(kvr_plan_add_page_size(&plan, text, NULL), KVR_OK);
     }
     for (size_t i = 0; i < 300; i++) {
-        ck_assert_uint_eq(plan.scores[i].count, i + 1);
+        ck_assert_uint_eq(plan.scores[i].number, i + 1);
         ck_assert_uint_eq(plan.page_sizes[i], i + 1);
     }
 }
@@ -414,7 +414,7 @@ START_TEST(test_score_is_found_in_a_trace)
                  {"column:gate", true}, {"column:gat", false}, {"column:gate2", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct kvr_score score;
-        ck_assert_int_eq(kvr_score_parse(cases[i].text, &score, NULL), KVR_OK);
+        ck_assert_int_eq(kvr_score_parse(cases[i].text, true, &score, NULL), KVR_OK);
         ck_assert(kvr_plan_score_in_trace(&plan, &score, &made.trace) == cases[i].there);
         kvr_score_free(&score);
     }
