@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/shortest.h"
 
 /* Room for `more` further bytes and the final NUL; NULL once memory has run out. */
 static char *room_for(struct kvr_text *text, size_t more)
@@ -77,7 +78,13 @@ static void add_double(struct kvr_text *text, double value, int precision)
 
 void kvr_text_figure(struct kvr_text *text, double value)
 {
-    if (!isnan(value))
+    if (isnan(value))
+        return;
+    char fast[KVR_SHORTEST_ROOM];
+    size_t length = kvr_write_figure(value, fast);
+    if (length > 0)
+        kvr_text_bytes(text, fast, length);
+    else
         add_double(text, value, 9);
 }
 
@@ -85,6 +92,12 @@ void kvr_text_exact(struct kvr_text *text, double value)
 {
     if (isnan(value))
         return;
+    char fast[KVR_SHORTEST_ROOM];
+    size_t length = kvr_write_shortest(value, fast);
+    if (length > 0) {
+        kvr_text_bytes(text, fast, length);
+        return;
+    }
     for (int precision = 15; precision < 17; precision++) {
         char digits[40];
         snprintf(digits, sizeof digits, "%.*g", precision, value);
