@@ -18,6 +18,7 @@ struct kvr_result_table {
                                 struct kvr_error *err);
     struct kvr_observer observer;                /* without its state */
     void (*release)(struct kvr_rows_sink *sink); /* of what the sink carries; NULL: nothing */
+    bool (*is_wanted)(const struct kvr_plan *plan); /* NULL: always */
 };
 
 extern const struct kvr_result_table kvr_measures_table;
@@ -27,16 +28,19 @@ extern const struct kvr_result_table kvr_needles_table;
 extern const struct kvr_result_table kvr_premises_table;
 extern const struct kvr_result_table kvr_layers_table;
 extern const struct kvr_result_table kvr_excluded_table;
+extern const struct kvr_result_table kvr_curves_table;
 
-enum { KVR_RESULT_TABLES = 7 };
+enum { KVR_RESULT_TABLES = 8 };
 
 /* The tables of one replay while it runs. */
 struct kvr_results {
+    size_t count; /* tables that the plan wants */
+    const struct kvr_result_table *tables[KVR_RESULT_TABLES];
     struct kvr_rows_sink sinks[KVR_RESULT_TABLES];
     struct kvr_observer observers[KVR_RESULT_TABLES];
 };
 
-/* Starts every table in `tables`; facts go to `summary`. Release with kvr_results_free before the
+/* Starts every table that summary->plan wants in `tables`; facts go to `summary`. Release with kvr_results_free before the
    summary is freed. The files belong to `tables`. */
 enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
                                  struct kvr_summary *summary, struct kvr_error *err);

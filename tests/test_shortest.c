@@ -139,8 +139,8 @@ END_TEST
 START_TEST(test_what_is_left_to_the_library)
 {
     char out[KVR_SHORTEST_ROOM];
-    const double others[] = {-0.0,   -1.5, 1e8, 123456789012.0, 0.00099999999999999, 1e-300, 5e-324,
-                             HUGE_VAL, -HUGE_VAL, NAN};
+    const double others[] = {-0.0,   -1.5,   1e8,      123456789012.0, 0.00099999999999999,
+                             1e-300, 5e-324, HUGE_VAL, -HUGE_VAL,      NAN};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         out[0] = 'x';
         ck_assert_uint_eq(kinds[_i].fast(others[i], out), 0);

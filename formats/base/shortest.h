@@ -1,5 +1,6 @@
 /*
- * Doubles as decimal digits, fast and exact: what "%.17g" and its kin print, at a tenth of the cost.
+ * Doubles as decimal digits, fast and exact: what "%.17g" and its kin print, at a tenth of the
+ * cost.
  *
  * Tables hold millions of ratios. Within a range that those never leave, a double times a power of
  * ten fits 128 bits, so its digits come from one product, correctly rounded. It knows no table.

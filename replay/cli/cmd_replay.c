@@ -159,7 +159,7 @@ static enum kvr_status replay_all(struct session *session, const struct kvr_resu
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < session->trace_count; i++) {
         struct kvr_trace *trace = session->traces[i];
-        status = kvr_replay_trace(plan, trace, results->observers, KVR_RESULT_TABLES, &progress,
+        status = kvr_replay_trace(plan, trace, results->observers, results->count, &progress,
                                   err);
         uint64_t bytes = kvr_trace_bytes_read(trace);
         kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), bytes);
