@@ -25,6 +25,12 @@ static double cauchy_lower(double r, double k, double pair_sum)
     return r * r / (r + 2 / k * pair_sum);
 }
 
+/* Counts are far below 2^53; signed ones convert faster. */
+static double as_double(uint64_t count)
+{
+    return (double)(int64_t)count;
+}
+
 static double decaen_lower(const struct kvr_overlap *overlap)
 {
     double k = (double)overlap->quota, sum = 0;
@@ -32,7 +38,7 @@ static double decaen_lower(const struct kvr_overlap *overlap)
         double others = 0;
         for (size_t j = 0; j < overlap->heads; j++)
             if (j != i)
-                others += (double)overlap->pairs[i * overlap->heads + j];
+                others += as_double(overlap->pairs[i * overlap->heads + j]);
         sum += k / (k + others);
     }
     return sum;
@@ -52,7 +58,7 @@ static double spanning_tree_weight(const struct kvr_overlap *overlap)
     double best[MOST_HEADS];
     size_t heads = overlap->heads < MOST_HEADS ? overlap->heads : MOST_HEADS;
     for (size_t i = 1; i < heads; i++)
-        best[i] = (double)overlap->pairs[i];
+        best[i] = as_double(overlap->pairs[i]);
     double weight = 0;
     for (size_t added = 1; added < heads; added++) {
         size_t next = 0;
@@ -61,9 +67,10 @@ static double spanning_tree_weight(const struct kvr_overlap *overlap)
                 next = i;
         weight += best[next];
         best[next] = -1;
-        for (size_t i = 1; i < heads; i++)
-            if (best[i] >= 0)
-                best[i] = fmax(best[i], (double)overlap->pairs[next * overlap->heads + i]);
+        for (size_t i = 1; i < heads; i++) {
+            double other = as_double(overlap->pairs[next * overlap->heads + i]);
+            best[i] = best[i] >= 0 && other > best[i] ? other : best[i];
+        }
     }
     return weight; /* of a subtree beyond MOST_HEADS: still a valid upper bound */
 }

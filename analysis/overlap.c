@@ -19,14 +19,14 @@ struct kvr_overlap kvr_overlap_from_pairs(const uint64_t *pairs, size_t heads, u
         .jaccard_mean = NAN,
         .jaccard_most = NAN,
     };
-    double sum = 0, most = 0;
+    double sum = 0, most = 0, twice = 2 * (double)quota;
     for (size_t i = 0; i < heads; i++)
         for (size_t j = i + 1; j < heads; j++) {
-            uint64_t both = pairs[i * heads + j];
-            double jaccard = (double)both / (double)(2 * quota - both);
-            overlap.pair_sum += both;
+            double both = (double)(int64_t)pairs[i * heads + j]; /* signed ones convert faster */
+            double jaccard = both / (twice - both);
+            overlap.pair_sum += pairs[i * heads + j];
             sum += jaccard;
-            most = fmax(most, jaccard);
+            most = jaccard > most ? jaccard : most;
         }
     if (heads > 1) {
         overlap.jaccard_mean = sum / ((double)heads * (double)(heads - 1) / 2);

@@ -31,21 +31,21 @@ extern const struct kvr_result_table kvr_excluded_table;
 extern const struct kvr_result_table kvr_gate_table;
 extern const struct kvr_result_table kvr_agreement_table;
 extern const struct kvr_result_table kvr_allocation_table;
+extern const struct kvr_result_table kvr_curves_table;
 
-enum { KVR_RESULT_TABLES = 10 };
+enum { KVR_RESULT_TABLES = 11 };
 
 /* The tables of one replay while it runs. */
 struct kvr_results {
-    size_t count;
+    size_t count; /* tables that the plan wants */
     const struct kvr_result_table *tables[KVR_RESULT_TABLES];
     struct kvr_rows_sink sinks[KVR_RESULT_TABLES];
     struct kvr_observer observers[KVR_RESULT_TABLES];
 };
 
-/* Starts every table that the plan wants in `tables`; facts go to `summary`. Release with kvr_results_free before the
+/* Starts every table that summary->plan wants in `tables`; facts go to `summary`. Release with kvr_results_free before the
    summary is freed. The files belong to `tables`. */
-enum kvr_status kvr_results_open(struct kvr_results *results, const struct kvr_plan *plan,
-                                 struct kvr_tables *tables,
+enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
                                  struct kvr_summary *summary, struct kvr_error *err);
 void kvr_results_free(struct kvr_results *results);
 

@@ -34,6 +34,13 @@ struct kvr_use {
     bool surveyed;        /* what it keeps depends on other groups or layers */
 };
 
+/* Whether, beside the budgets, the overlap of the heads' sets is followed along all quotas. */
+enum kvr_curve_quotas {
+    KVR_CURVE_NONE,
+    KVR_CURVE_LOG, /* at quotas with evenly spaced logarithms */
+    KVR_CURVE_ALL, /* at each quota */
+};
+
 struct kvr_plan {
     size_t score_count;
     struct kvr_score *scores; /* those asked for, in order; then those that only policies need */
@@ -55,6 +62,7 @@ struct kvr_plan {
     double sink_threshold, retrieval_mass, retrieval_support; /* classes of heads, MEASURES §6 */
     bool match_physical; /* policies with reduce `head` get the quota whose union fits */
     enum kvr_nan_rule nan;
+    enum kvr_curve_quotas curve;
 
     size_t sample_count; /* only samples of these names; 0: all */
     char **samples;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/shortest.h"
 
 /* Room for `more` further bytes and the final NUL; NULL once memory has run out. */
 static char *room_for(struct kvr_text *text, size_t more)
@@ -17,6 +18,8 @@ static char *room_for(struct kvr_text *text, size_t more)
     if (text->failed)
         return NULL;
     size_t needed = text->length + more + 1;
+    if (needed > more && needed <= text->capacity)
+        return text->data + text->length;
     void *data = text->data;
     if (needed <= more ||
         kvr_reserve(&data, &text->capacity, needed, sizeof(char), NULL) != KVR_OK) {
@@ -75,15 +78,28 @@ static void add_double(struct kvr_text *text, double value, int precision)
     kvr_text_bytes(text, digits, (size_t)length);
 }
 
+/* The common way, straight into the text; false leaves the number to the library. */
+static bool add_fast(struct kvr_text *text, double value,
+                     size_t (*write)(double, char[KVR_SHORTEST_ROOM]))
+{
+    char *end = room_for(text, KVR_SHORTEST_ROOM);
+    size_t length = end == NULL ? 0 : write(value, end);
+    if (length == 0)
+        return end == NULL;
+    end[length] = '\0';
+    text->length += length;
+    return true;
+}
+
 void kvr_text_figure(struct kvr_text *text, double value)
 {
-    if (!isnan(value))
+    if (!isnan(value) && !add_fast(text, value, kvr_write_figure))
         add_double(text, value, 9);
 }
 
 void kvr_text_exact(struct kvr_text *text, double value)
 {
-    if (isnan(value))
+    if (isnan(value) || add_fast(text, value, kvr_write_shortest))
         return;
     for (int precision = 15; precision < 17; precision++) {
         char digits[40];

@@ -113,7 +113,7 @@ static enum kvr_status write_tables(struct session *session,
     enum kvr_status status = kvr_tables_open(&tables, folder, err);
     if (status != KVR_OK)
         return status;
-    status = kvr_results_open(&results, &session->request.plan, &tables, summary, err);
+    status = kvr_results_open(&results, &tables, summary, err);
     if (status == KVR_OK)
         status = replay_all(session, &results, err);
     kvr_results_free(&results);

@@ -25,6 +25,7 @@ const struct kvr_option kvr_replay_options[] = {
     {"--retrieval-mass", "X", "needle mass from which a head is a retrieval head (0.1)"},
     {"--retrieval-support", "X", "the same without needles: at most so many effective tokens (10)"},
     {"--match", "HOW", "nominal: equal quotas; physical: independent gets equal memory (nominal)"},
+    {"--curve", "WHICH", "also curves.csv, over quotas k: log (about 16 an e-fold) or all (none)"},
     {"--nan", "RULE", "groups that are not finite: exclude, zero or fail (exclude)"},
     {"--samples", "LIST", "only these samples, by name (all)"},
     {"--layers", "LIST", "only these layers, by number (all)"},
@@ -95,8 +96,10 @@ static enum kvr_status parse_choices(const struct kvr_command *command,
     static const char *const reduces[] = {"max", "mean", "sum"};
     static const char *const matches[] = {"nominal", "physical"};
     static const char *const rules[] = {"exclude", "zero", "fail"};
+    static const char *const curves[] = {"none", "log", "all"};
     static const char *const devices[] = {"cpu"};
     unsigned reduce = KVR_PAGE_MAX, match = 0, rule = KVR_NAN_EXCLUDE, device = 0;
+    unsigned curve = KVR_CURVE_NONE;
     const struct {
         const char *option;
         const char *const *names;
@@ -106,6 +109,7 @@ static enum kvr_status parse_choices(const struct kvr_command *command,
         {"--page-reduce", reduces, 3, &reduce},
         {"--match", matches, 2, &match},
         {"--nan", rules, 3, &rule},
+        {"--curve", curves, 3, &curve},
         {"--device", devices, 1, &device},
     };
     enum kvr_status status = KVR_OK;
@@ -115,6 +119,7 @@ static enum kvr_status parse_choices(const struct kvr_command *command,
     plan->page_reduce = (enum kvr_page_reduce)reduce;
     plan->match_physical = match == 1;
     plan->nan = (enum kvr_nan_rule)rule;
+    plan->curve = (enum kvr_curve_quotas)curve;
     return status;
 }
 

@@ -13,6 +13,7 @@
 static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
 {
     static const char *const reduces[] = {"max", "mean", "sum"};
+    static const char *const curves[] = {"none", "log", "all"};
     static const char *const rules[] = {"exclude", "zero", "fail"};
     kvr_json_object(json, "options");
     kvr_json_list(json, "policy");
@@ -48,6 +49,7 @@ static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
     kvr_json_number(json, "retrieval_support", plan->retrieval_support);
     kvr_json_string(json, "match", plan->match_physical ? "physical" : "nominal");
     kvr_json_string(json, "nan", rules[plan->nan]);
+    kvr_json_string(json, "curve", curves[plan->curve]);
     kvr_json_list(json, "samples");
     for (size_t i = 0; i < plan->sample_count; i++)
         kvr_json_string(json, NULL, plan->samples[i]);
