@@ -29,8 +29,7 @@ struct kvr_field {
     size_t offset;
 };
 
-/* The field whose column and member have the same name: {KVR_FIELD(struct row, uor,
- * KVR_FIELD_NUMBER)} */
+/* Column and member of one name, within braces: {KVR_FIELD(struct row, uor, KVR_FIELD_NUMBER)}. */
 #define KVR_FIELD(type, member, kind) #member, kind, offsetof(type, member)
 
 struct kvr_table_reader;
