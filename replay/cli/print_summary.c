@@ -35,18 +35,13 @@ static double ratio(double sum, uint64_t count)
     return count > 0 ? sum / (double)count : NAN;
 }
 
-/* "last, page 16" */
-static void print_label(const char *first, const char *second, uint64_t page)
+/* "last, tokens" or "last, pages of 16" */
+static void print_place(const char *score, uint64_t page)
 {
-    char label[LABEL * 2];
-    const char *unit = page == 1 ? "tokens" : "pages of";
     if (page == 1)
-        snprintf(label, sizeof label, "%s%s%s, %s", first, second != NULL ? " / " : "",
-                 second != NULL ? second : "", unit);
+        printf("  %s, tokens\n", score);
     else
-        snprintf(label, sizeof label, "%s%s%s, %s %llu", first, second != NULL ? " / " : "",
-                 second != NULL ? second : "", unit, (unsigned long long)page);
-    printf("  %-*s", LABEL, label);
+        printf("  %s, pages of %llu\n", score, (unsigned long long)page);
 }
 
 static void print_range(const char *what, uint64_t least, uint64_t most)
@@ -136,8 +131,7 @@ static void print_overlaps(const struct kvr_summary *summary)
     print_budgets(plan, "budget");
     for (size_t s = 0; s < plan->score_count; s++)
         for (size_t p = 0; plan->scores[s].asked && p < plan->page_size_count; p++) {
-            print_label(plan->scores[s].label, NULL, plan->page_sizes[p]);
-            printf("\n");
+            print_place(plan->scores[s].label, plan->page_sizes[p]);
             print_overlap_line(summary, "    UOR mean", s, p, uor_mean, 3);
             print_overlap_line(summary, "    UOR max", s, p, uor_most, 3);
             print_overlap_line(summary, "    disagreement D", s, p, disagreement, 3);
@@ -206,14 +200,22 @@ static bool any_kept(const struct kvr_summary *summary, kept_figure figure)
     return false;
 }
 
-/* The uses are rows, under each page size; a policy with an own score is named without it. */
-static void print_use_label(const struct kvr_plan *plan, const struct kvr_use *use, uint64_t page)
+/* "last / mean"; a policy with a score of its own is named without it. */
+static void print_use(const struct kvr_plan *plan, const struct kvr_use *use)
 {
     const struct kvr_stages *stages = &plan->policies[use->policy];
-    if (stages->asked)
-        print_label(plan->scores[use->score].label, stages->label, page);
+    char label[LABEL * 2];
+    snprintf(label, sizeof label, "%s%s%s", stages->asked ? plan->scores[use->score].label : "",
+             stages->asked ? " / " : "", stages->label);
+    printf("    %-*s", LABEL - 2, label);
+}
+
+static void print_unit(uint64_t page)
+{
+    if (page == 1)
+        printf("  tokens\n");
     else
-        print_label(stages->label, NULL, page);
+        printf("  pages of %llu\n", (unsigned long long)page);
 }
 
 static void print_kept(const struct kvr_summary *summary, const char *heading, kept_figure figure)
@@ -221,15 +223,17 @@ static void print_kept(const struct kvr_summary *summary, const char *heading, k
     const struct kvr_plan *plan = summary->plan;
     print_heading(heading);
     print_budgets(plan, "budget");
-    for (size_t g = 0; g < plan->page_size_count; g++)
+    for (size_t g = 0; g < plan->page_size_count; g++) {
+        print_unit(plan->page_sizes[g]);
         for (size_t u = 0; u < plan->use_count; u++) {
-            print_use_label(plan, &plan->uses[u], plan->page_sizes[g]);
+            print_use(plan, &plan->uses[u]);
             for (size_t b = 0; b < plan->budget_count; b++) {
                 const struct kvr_place place = {.use = u, .page = g, .budget = b};
                 print_value(figure(kvr_summary_kept(summary, place)), 3);
             }
             printf("\n");
         }
+    }
 }
 
 /* By depth, and how many needles are kept whole somewhere and everywhere, at one budget. */
@@ -247,17 +251,19 @@ static void print_needle_depths(const struct kvr_summary *summary)
         printf("%*s", CELL, label);
     }
     printf("%*s%*s%*s\n", CELL, "any", CELL, "strict", CELL, "of");
-    for (size_t g = 0; g < plan->page_size_count; g++)
+    for (size_t g = 0; g < plan->page_size_count; g++) {
+        print_unit(plan->page_sizes[g]);
         for (size_t u = 0; u < plan->use_count; u++) {
             const struct kvr_place place = {.use = u, .page = g, .budget = middle};
             const struct kvr_kept_summary *kept = kvr_summary_kept(summary, place);
-            print_use_label(plan, &plan->uses[u], plan->page_sizes[g]);
+            print_use(plan, &plan->uses[u]);
             for (unsigned d = 0; d < KVR_DEPTHS; d++)
                 print_value(ratio(kept->depth_fraction_sum[d], kept->depth_needles[d]), 3);
             printf("%*llu%*llu%*llu\n", CELL, (unsigned long long)kept->needles_any, CELL,
                    (unsigned long long)kept->needles_strict, CELL,
                    (unsigned long long)kept->needles);
         }
+    }
 }
 
 static void print_checks(const struct kvr_summary *summary)
