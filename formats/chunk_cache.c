@@ -123,9 +123,11 @@ static void set_used(struct kvr_chunk *chunk)
 
 static void shrink(struct kvr_chunk_cache *cache)
 {
-    while (cache->held > cache->limit && cache->unused.newer != &cache->unused) {
-        struct kvr_chunk *oldest = cache->unused.newer;
-        set_used(oldest);
+    struct kvr_chunk *head = &cache->unused;
+    while (cache->held > cache->limit && head->newer != head) {
+        struct kvr_chunk *oldest = head->newer;
+        head->newer = oldest->newer;
+        head->newer->older = head;
         drop(cache, oldest);
     }
 }

@@ -104,7 +104,8 @@ struct stage {
 static void replace(struct stage *stage, unsigned char *bytes, size_t size)
 {
     free(stage->bytes);
-    *stage = (struct stage){bytes, size};
+    stage->bytes = bytes;
+    stage->size = size;
 }
 
 static enum kvr_status undo_checksum(struct stage *stage, struct kvr_error *err)

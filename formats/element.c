@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define KVR_ELEMENT_F16C 1
+#include <cpuid.h>
 #include <immintrin.h>
 #else
 #define KVR_ELEMENT_F16C 0
@@ -179,7 +180,9 @@ static bool use_f16c(void)
     if (answer < 0) {
         const char *isa = getenv("KVREPLAY_ISA");
         bool scalar = isa != NULL && strcmp(isa, "scalar") == 0;
-        answer = !scalar && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("avx");
+        unsigned a, b, c, d;
+        bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+        answer = !scalar && f16c && __builtin_cpu_supports("avx");
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }
     return answer != 0;

@@ -163,7 +163,7 @@ static enum kvr_status find_object(const struct heap_file *heap, const struct re
 
 enum kvr_status kvr_h5_heap_string(hid_t attribute, size_t most, char **text, struct kvr_error *err)
 {
-    struct heap_file heap;
+    struct heap_file heap = {.descriptor = -1};
     unsigned char stored[MOST_REFERENCE] = {0};
     uint64_t offset = 0;
     enum kvr_status status = find_file(attribute, &heap, err);

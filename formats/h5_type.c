@@ -86,7 +86,7 @@ struct kvr_h5_integer kvr_h5_integer(struct kvr_h5_integer_type type, const void
     uint64_t bits = 0;
     for (size_t i = 0; i < type.size; i++)
         bits = bits << 8 | bytes[type.big_endian ? i : type.size - 1 - i];
-    bool negative = type.is_signed && (bits >> (8 * type.size - 1) & 1) != 0;
+    bool negative = type.is_signed && (bytes[type.big_endian ? 0 : type.size - 1] & 0x80) != 0;
     if (negative && type.size < sizeof bits)
         bits |= UINT64_MAX << 8 * type.size;
     return (struct kvr_h5_integer){negative, bits};

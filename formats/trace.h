@@ -52,7 +52,7 @@ struct kvr_layer {
     uint64_t sliding_window; /* 0: full attention */
     bool sink_logits;        /* rows may sum below 1 by design */
     double scale;            /* of query . key; NaN if not recorded */
-    double softcap;          /* of the logits; NaN if not recorded */
+    double softcap;          /* of the logits, > 0; NaN if not recorded or 0 */
 
     /* NULL where the layer does not hold it. D = head size, N = context length, Q = query rows. */
     struct kvr_dataset *attention;   /* [H_Q][Q][N] softmax rows */
@@ -69,7 +69,8 @@ struct kvr_sample {
     uint64_t context_length; /* N: prompt and decoded tokens */
     uint64_t prompt_length;  /* P: positions >= P are decode rows */
     uint64_t pad;            /* left-padding tokens */
-    uint32_t query_heads, kv_heads, head_dim; /* head_dim 0 if not recorded */
+    uint32_t query_heads, kv_heads, head_dim; /* 0 if not recorded: heads only where every layer
+                                                 has its own */
     char *task, *subset, *generated;          /* NULL if not recorded */
 
     size_t token_count; /* N, or 0 if tokens were not recorded */

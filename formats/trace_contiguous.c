@@ -36,10 +36,10 @@ static enum kvr_status load_window(struct window *window, uint64_t start, uint64
             continue;
         if (length < 0)
             return kvr_fail(err, KVR_IO, "cannot be read at byte %llu: %s",
-                            (unsigned long long)(start + done), strerror(errno));
+                            (unsigned long long)start + done, strerror(errno));
         if (length == 0)
             return kvr_fail(err, KVR_IO, "the file has been cut off at byte %llu meanwhile",
-                            (unsigned long long)(start + done));
+                            (unsigned long long)start + done);
         done += (size_t)length;
     }
     window->end = end;

@@ -43,8 +43,8 @@ enum kvr_status kvr_trace_read(struct kvr_trace *trace, const struct kvr_dataset
                                        .dataset = dataset,
                                        .stored = &trace->reader->datasets[dataset->index],
                                        .start = start,
-                                       .count = count,
-                                       .values = values};
+                                       .count = count};
+    request.values = values;
     enum kvr_status status = check_block(dataset, start, count, err);
     if (status == KVR_OK && count[0] > 0 && count[1] > 0 && count[2] > 0) {
         if (request.stored->storage.layout == KVR_H5_CONTIGUOUS)

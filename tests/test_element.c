@@ -32,7 +32,10 @@ static bool same(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
-    return memcmp(&a, &b, sizeof a) == 0;
+    uint64_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof a);
+    memcpy(&bits_b, &b, sizeof b);
+    return bits_a == bits_b;
 }
 
 static const struct {

@@ -79,8 +79,8 @@ END_TEST
 START_TEST(a_file_that_is_being_written)
 {
     const char *path = scratch_path("t.h5");
-    fixture_plain_trace(path);
     unsetenv("HDF5_USE_FILE_LOCKING");
+    fixture_plain_trace(path);
     int ready[2], byte;
     ck_assert_int_eq(pipe(ready), 0);
     pid_t writer = fork();
