@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define KVR_ELEMENT_F16C 1
+#include <cpuid.h>
 #include <immintrin.h>
 #else
 #define KVR_ELEMENT_F16C 0
@@ -171,6 +172,13 @@ decode_halves_f16c(const unsigned char *stored, bool swap, size_t count, double 
     decode_halves(stored + 2 * i, swap, count - i, values + i);
 }
 
+/* Not all compilers know "f16c" as a name; "avx2" also asks whether the system saves registers. */
+static bool processor_has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+
 static bool use_f16c(void)
 {
     /* -1: not asked yet. Threads that ask at the same time find the same answer. */
@@ -179,7 +187,7 @@ static bool use_f16c(void)
     if (answer < 0) {
         const char *isa = getenv("KVREPLAY_ISA");
         bool scalar = isa != NULL && strcmp(isa, "scalar") == 0;
-        answer = !scalar && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("avx2");
+        answer = !scalar && processor_has_f16c();
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }
     return answer != 0;
