@@ -1,8 +1,8 @@
 /*
  * Stored elements to doubles and back. It must not know where elements come from.
  *
- * The scalar loops are the reference. Halves also have an F16C version that is chosen once, when
- * the processor has it and KVREPLAY_ISA is not "scalar"; both give the same bits.
+ * The scalar loops are the reference. Halves also have F16C versions that are chosen once, when
+ * the processor has it and KVREPLAY_CPU is not "scalar"; both give the same bits.
  */
 #include "formats/element.h"
 
@@ -172,17 +172,22 @@ decode_halves_f16c(const unsigned char *stored, bool swap, size_t count, double 
     decode_halves(stored + 2 * i, swap, count - i, values + i);
 }
 
+/* Not all compilers know "f16c" as a name; "avx2" also asks whether the system saves registers. */
+static bool processor_has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+
 static bool use_f16c(void)
 {
     /* -1: not asked yet. Threads that ask at the same time find the same answer. */
     static int known = -1;
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (answer < 0) {
-        const char *isa = getenv("KVREPLAY_ISA");
+        const char *isa = getenv("KVREPLAY_CPU");
         bool scalar = isa != NULL && strcmp(isa, "scalar") == 0;
-        unsigned a, b, c, d;
-        bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-        answer = !scalar && f16c && __builtin_cpu_supports("avx");
+        answer = !scalar && processor_has_f16c();
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }
     return answer != 0;
@@ -251,6 +256,37 @@ static void encode_16(unsigned mantissa, bool swap, const double *values, size_t
     }
 }
 
+#if KVR_ELEMENT_F16C
+/*
+ * Four doubles to floats rounded to odd: cut off, with the last bit set if anything was lost. A
+ * float has so many more bits than a half that rounding it to the nearest half is then the same as
+ * rounding the double. What is lost beyond the range of floats is infinity or 0 as a half, too.
+ */
+__attribute__((target("avx2,f16c"))) static __m128 round_to_odd(const double *values)
+{
+    const __m256i cut = _mm256_set1_epi64x((INT64_C(1) << 29) - 1);
+    __m256i bits = _mm256_castpd_si256(_mm256_loadu_pd(values));
+    __m256i exact = _mm256_cmpeq_epi64(_mm256_and_si256(bits, cut), _mm256_setzero_si256());
+    __m256i odd = _mm256_andnot_si256(exact, _mm256_set1_epi64x(INT64_C(1) << 29));
+    return _mm256_cvtpd_ps(
+        _mm256_castsi256_pd(_mm256_or_si256(_mm256_andnot_si256(cut, bits), odd)));
+}
+
+__attribute__((target("avx2,f16c"))) static void
+encode_halves_f16c(bool swap, const double *values, size_t count, unsigned char *stored)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256 floats = _mm256_set_m128(round_to_odd(values + i + 4), round_to_odd(values + i));
+        __m128i bits = _mm256_cvtps_ph(floats, _MM_FROUND_TO_NEAREST_INT);
+        if (swap)
+            bits = _mm_or_si128(_mm_slli_epi16(bits, 8), _mm_srli_epi16(bits, 8));
+        _mm_storeu_si128((__m128i *)(void *)(stored + 2 * i), bits);
+    }
+    encode_16(10, swap, values + i, count - i, stored + 2 * i);
+}
+#endif
+
 static void encode_floats(bool swap, const double *values, size_t count, unsigned char *stored)
 {
     for (size_t i = 0; i < count; i++) {
@@ -278,6 +314,12 @@ void kvr_element_encode(struct kvr_element_type type, const double *values, size
     const bool swap = must_swap(type);
     switch (type.kind) {
     case KVR_HALF:
+#if KVR_ELEMENT_F16C
+        if (use_f16c()) {
+            encode_halves_f16c(swap, values, count, stored);
+            return;
+        }
+#endif
         encode_16(10, swap, values, count, stored);
         return;
     case KVR_BFLOAT16:

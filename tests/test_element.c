@@ -100,7 +100,7 @@ static void check_every_pattern(int mantissa, enum kvr_element kind, bool big_en
 START_TEST(blocks_decode_as_single_values_do)
 {
     if (_i & 2)
-        setenv("KVREPLAY_ISA", "scalar", 1);
+        setenv("KVREPLAY_CPU", "scalar", 1);
     for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
         check_every_pattern(narrow[k].mantissa, narrow[k].kind, _i & 1);
 }
@@ -190,6 +190,64 @@ START_TEST(doubles_are_rounded_once)
 }
 END_TEST
 
+static double from_bits(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void check_encoding(const double *values, size_t count, bool big_endian)
+{
+    unsigned char stored[2 * 64];
+    const struct kvr_element_type type = {.kind = KVR_HALF, .big_endian = big_endian};
+    kvr_element_encode(type, values, count, stored);
+    for (size_t i = 0; i < count; i++) {
+        unsigned bits = (unsigned)stored[2 * i + big_endian] | (unsigned)stored[2 * i + !big_endian]
+                                                                   << 8;
+        unsigned expected = kvr_half_from_double(values[i]);
+        if (bits != expected)
+            ck_abort_msg("%a: 0x%04x, not 0x%04x", values[i], bits, expected);
+    }
+}
+
+/* Bit 0: big-endian. Bit 1: without SIMD. Around every half and every midpoint between two, where
+   a value rounded twice would go wrong; beyond the range; any pattern of a double. */
+START_TEST(blocks_encode_as_single_values_do)
+{
+    if (_i & 2)
+        setenv("KVREPLAY_CPU", "scalar", 1);
+    static const double factors[] = {1,           1 + 0x1p-52, 1 - 0x1p-53, 1 + 0x1p-30,
+                                     1 - 0x1p-30, 1 + 0x1p-24, 1 - 0x1p-24};
+    enum { FACTORS = sizeof factors / sizeof *factors };
+    double values[2 * FACTORS];
+    for (uint16_t bits = 0; bits < 0x7c00; bits++) {
+        double low = (double)kvr_half_to_float(bits);
+        double high = bits == 0x7bff ? 65536 : (double)kvr_half_to_float((uint16_t)(bits + 1));
+        for (size_t i = 0; i < FACTORS; i++) {
+            values[2 * i] = low * factors[i];
+            values[2 * i + 1] = -0.5 * (low + high) * factors[i];
+        }
+        check_encoding(values, 2 * FACTORS, _i & 1);
+    }
+    static const double extremes[] = {1e300,    -1e300,      1e-300,   -1e-300, 0x1p-149, 0x1p-1074,
+                                      INFINITY, -INFINITY,   NAN,      0.0,     -0.0,     0x1p128,
+                                      0x1p127,  -0x1.fp-150, 65519.99, 65520};
+    check_encoding(extremes, sizeof extremes / sizeof *extremes, _i & 1);
+    struct kvr_random random = kvr_random_stream(4, 0);
+    for (size_t round = 0; round < 2000; round++) {
+        for (size_t i = 0; i < 2 * FACTORS; i++) {
+            uint64_t bits = kvr_random_bits(&random);
+            if (i % 2 == 0) /* an exponent near those of halves, or that of NaN */
+                bits = (bits & ~(UINT64_C(0x7ff) << 52)) |
+                       (i % 8 == 0 ? UINT64_C(0x7ff) : 990 + bits % 60) << 52;
+            values[i] = from_bits(i % 16 == 8 ? bits & (UINT64_C(0xfff) << 52 | 0xfff) : bits);
+        }
+        check_encoding(values, round % (2 * FACTORS) + 1, _i & 1);
+    }
+}
+END_TEST
+
 START_TEST(encoding_undoes_decoding)
 {
     enum { COUNT = 1000 };
@@ -221,6 +279,7 @@ Suite *kvr_suite_element(void)
     tcase_add_loop_test(tcase, rounding_is_to_the_nearest_and_ties_to_even, 0, 2);
     tcase_add_loop_test(tcase, values_out_of_range_become_infinity_or_zero, 0, 2);
     tcase_add_test(tcase, doubles_are_rounded_once);
+    tcase_add_loop_test(tcase, blocks_encode_as_single_values_do, 0, 4);
     tcase_add_loop_test(tcase, encoding_undoes_decoding, 0, 8);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -89,18 +89,27 @@ static enum kvr_status check_qkv(const struct kvr_synth_options *options, struct
                                             "dimension)");
 }
 
+static enum kvr_status check_needles(const struct kvr_synth_options *options, struct kvr_error *err)
+{
+    uint64_t room = room_for_needles(options), taken = options->needles * options->needle_length;
+    if (options->needles == 0 || room / options->needles >= options->needle_length)
+        return KVR_OK;
+    kvr_fail(err, KVR_BAD_ARGUMENT, "needles: expected at most %llu tokens in all, found %llu",
+             (unsigned long long)room, (unsigned long long)taken);
+    return kvr_hint(err,
+                    "needles lie between %d sinks and a question of %d tokens; 0 needles need "
+                    "no room",
+                    (int)KVR_SYNTH_SINKS, (int)QUESTION_TOKENS);
+}
+
 enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct kvr_error *err)
 {
     enum kvr_status status = check_shape(options, err);
     if (status != KVR_OK)
         return status;
-    uint64_t room = room_for_needles(options), taken = options->needles * options->needle_length;
-    if (options->needles > 0 && room / options->needles < options->needle_length)
-        return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "needles: expected at most %llu tokens in all (what the prompt has between "
-                        "%u sinks and a question of %u), found %llu",
-                        (unsigned long long)room, KVR_SYNTH_SINKS, QUESTION_TOKENS,
-                        (unsigned long long)taken);
+    status = check_needles(options, err);
+    if (status != KVR_OK)
+        return status;
     if (!isnan(options->depth) && !(options->depth >= 0 && options->depth <= 1))
         return kvr_fail(err, KVR_BAD_ARGUMENT, "depth: expected 0 ... 1, found %g", options->depth);
     if (!(options->nan_fraction >= 0 && options->nan_fraction <= 1))

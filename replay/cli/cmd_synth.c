@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/base/parallel.h"
@@ -223,29 +222,34 @@ static void show_progress(void *context, double fraction)
     fprintf(stderr, "\r%3d %%%s", percent, percent == 100 ? "\r     \r" : "");
 }
 
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void print_summary(const char *path, const struct kvr_synth_options *options)
 {
     unsigned long counts[4] = {0, 0, 0, 0};
-    struct stat info;
     for (uint32_t layer = 0; layer < options->layers; layer++) {
         uint32_t heads =
             options->mixed_heads && layer % 3 == 2 ? options->kv_heads : options->query_heads;
         for (uint32_t head = 0; head < heads; head++)
             counts[kvr_synth_head_kind(options, layer, head)]++;
     }
-    printf("%s: %" PRIu64 " sample%s, %" PRIu32 " layers, %" PRIu32 "/%" PRIu32 " heads, %" PRIu64
-           " + %" PRIu64 " tokens, %" PRIu64 " prefill rows\n",
-           path, options->samples, options->samples == 1 ? "" : "s", options->layers,
-           options->query_heads, options->kv_heads, options->tokens, options->decode,
-           options->rows);
+    printf("%s: %" PRIu64 " sample%s, %" PRIu32 " layer%s, %" PRIu32 "/%" PRIu32 " heads, %" PRIu64
+           " + %" PRIu64 " tokens, %" PRIu64 " prefill row%s\n",
+           path, options->samples, plural(options->samples), options->layers,
+           plural(options->layers), options->query_heads, options->kv_heads, options->tokens,
+           options->decode, options->rows, plural(options->rows));
     printf("planted heads:");
     for (int kind = 0; kind < 4; kind++)
         printf("%s %lu %s", kind > 0 ? "," : "", counts[kind],
                kvr_head_kind_name((enum kvr_head_kind)kind));
-    printf("; %" PRIu64 " needle%s of %" PRIu64 " tokens in each sample\n", options->needles,
-           options->needles == 1 ? "" : "s", options->needle_length);
-    if (stat(path, &info) == 0)
-        printf("%lld bytes\n", (long long)info.st_size);
+    if (options->needles == 0)
+        puts("; no needles");
+    else
+        printf("; %" PRIu64 " needle%s of %" PRIu64 " token%s in each sample\n", options->needles,
+               plural(options->needles), options->needle_length, plural(options->needle_length));
 }
 
 static int run_synth(const struct kvr_command *command, const struct kvr_arguments *arguments,
