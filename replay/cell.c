@@ -33,7 +33,7 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
     const struct kvr_layer *layer = cell->key.layer;
     for (size_t i = 0; i < cell->plan->score_count; i++) {
         const struct kvr_score *score = &cell->plan->scores[i];
-        if (!wanted[i] || !kvr_score_available(score, cell->key.sample, layer))
+        if ((wanted != NULL && !wanted[i]) || !kvr_score_available(score, cell->key.sample, layer))
             continue;
         struct kvr_scored *scored = &cell->scored[cell->scored_count++];
         scored->score = score;

@@ -66,7 +66,7 @@ struct kvr_cell {
 
 /*
  * Loads the cell `key` into *cell with memory of `room`, those scores i of the plan for which
- * wanted[i]. Errors are those of reading, or
+ * wanted[i] (NULL: all). Errors are those of reading, or
  * KVR_BAD_INPUT with the place if a vector is not finite and the plan says `fail`.
  */
 enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
