@@ -1,6 +1,7 @@
 /*
  * bounds.csv: measured union overhead, agreement and every bound, per group, page size and budget.
  */
+#include "analysis/bound_kinds.h"
 #include "analysis/bounds.h"
 #include "analysis/overlap.h"
 #include "analysis/result_tables.h"
@@ -30,16 +31,16 @@ static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
 
 static enum kvr_status add_facts(struct kvr_rows *rows, const struct kvr_cell *cell,
                                  const struct kvr_head_sets *sets, size_t budget,
-                                 const struct kvr_overlap *overlap,
-                                 const struct kvr_bounds *bounds, struct kvr_error *err)
+                                 const struct kvr_overlap *overlap, const struct kvr_bounds *bounds,
+                                 struct kvr_error *err)
 {
     double uor = kvr_overlap_uor(overlap);
     const struct kvr_overlap_fact fact = {
         .place = kvr_rows_heads_place(cell, sets, budget),
         .uor = uor,
         .jaccard_mean = overlap->jaccard_mean,
-        .certified_bonferroni = bounds->bonferroni_lower >= 2,
-        .certified_sandwich = bounds->sandwich_lower >= 2,
+        .certified_bonferroni = kvr_bound_certifies(bounds->bonferroni_lower),
+        .certified_sandwich = kvr_bound_certifies(bounds->sandwich_lower),
         .violations = kvr_bounds_violations(bounds, uor),
     };
     return kvr_rows_add_fact(rows, &fact, err);
@@ -58,8 +59,8 @@ static enum kvr_status heads(void *sink, void *record, const struct kvr_cell *ce
         return KVR_NO_MEMORY;
     enum kvr_status status = KVR_OK;
     for (size_t b = 0; status == KVR_OK && b < cell->plan->budget_count; b++) {
-        struct kvr_overlap overlap = kvr_overlap_of(sets->sets[b], count, words,
-                                                    sets->quotas[b], pairs, together);
+        struct kvr_overlap overlap =
+            kvr_overlap_of(sets->sets[b], count, words, sets->quotas[b], pairs, together);
         struct kvr_bounds bounds = kvr_bounds_of(&overlap);
         add_row(&rows->text, cell, sets, b, &overlap, &bounds);
         status = add_facts(rows, cell, sets, b, &overlap, &bounds, err);

@@ -149,7 +149,7 @@ static void add_json(struct kvr_text *text, const struct request *request,
 static int run(const struct kvr_command *command, const struct kvr_arguments *arguments,
                struct kvr_error *err)
 {
-    struct request request;
+    struct request request = {0};
     struct kvr_layer_quota quota;
     struct kvr_text text = {0};
     enum kvr_status status = read_request(command, arguments, &request, err);
