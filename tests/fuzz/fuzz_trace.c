@@ -66,9 +66,9 @@ static void write_dataset(struct kvr_trace_writer *writer, const char *name, uns
 static void write_sound_trace(const char *path)
 {
     enum { TOKENS = 24, HEADS = 4, GROUPS = 2, ROWS = 3, SIZE = 8 };
-    static double values[HEADS * ROWS * TOKENS];
+    static double values[HEADS * TOKENS * SIZE];
     struct kvr_random random = kvr_random_stream(1, 1);
-    for (size_t i = 0; i < HEADS * ROWS * TOKENS; i++)
+    for (size_t i = 0; i < HEADS * TOKENS * SIZE; i++)
         values[i] = kvr_random_uniform(&random) / TOKENS;
 
     int32_t tokens[TOKENS] = {0};
