@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_VALUES = 1 << 18 }; /* 2 MiB of doubles: rows are read in blocks of about this size */
+enum { BLOCK_VALUES = 1 << 15 }; /* 2 MiB of doubles: rows are read in blocks of about this size */
 
 /* One scorer over rows while the rows of a head stream by. */
 struct row_sum {
