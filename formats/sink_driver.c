@@ -131,15 +131,23 @@ static const H5FD_class_t sink_class = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
+/*
+ * Registered once and kept: HDF5 releases a file's reference to its driver before it calls the
+ * driver's close function, and would read the driver after it was freed if that was the last one.
+ */
+static hid_t registered_driver(void)
+{
+    static hid_t driver = H5I_INVALID_HID; /* guarded by the lock around HDF5 */
+    if (driver < 0 || H5Iget_type(driver) != H5I_VFL)
+        driver = H5FDregister(&sink_class);
+    return driver;
+}
+
 hid_t kvr_sink_create_file(struct kvr_sink *sink, hid_t creation, hid_t access)
 {
-    hid_t driver = H5FDregister(&sink_class);
-    if (driver < 0)
-        return H5I_INVALID_HID;
     struct driver_info info = {sink};
-    hid_t file = H5I_INVALID_HID;
-    if (H5Pset_driver(access, driver, &info) >= 0)
-        file = H5Fcreate("kvreplay-sink", H5F_ACC_TRUNC, creation, access);
-    H5FDunregister(driver); /* the file and the property list hold their own references */
-    return file;
+    hid_t driver = registered_driver();
+    if (driver < 0 || H5Pset_driver(access, driver, &info) < 0)
+        return H5I_INVALID_HID;
+    return H5Fcreate("kvreplay-sink", H5F_ACC_TRUNC, creation, access);
 }

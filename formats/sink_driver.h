@@ -12,7 +12,7 @@
 
 /*
  * Creates an HDF5 file on the sink with these property lists; negative on failure. The sink must
- * live until the file was closed.
+ * live until the file was closed. To be called between kvr_h5_enter and kvr_h5_leave.
  */
 hid_t kvr_sink_create_file(struct kvr_sink *sink, hid_t creation, hid_t access);
 

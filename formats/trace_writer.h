@@ -65,8 +65,9 @@ enum kvr_status kvr_trace_writer_layer(struct kvr_trace_writer *writer,
 
 /*
  * Starts a dataset of the current layer: name is "attention", "accumulated", "query", "key",
- * "value" or "scores/<column>"; shape has `rank` entries. The dataset is released by
- * kvr_dataset_writer_close or with the trace writer.
+ * "value" or "scores/<column>"; shape has `rank` entries. Call
+ * kvr_dataset_writer_close when it is written; a dataset that is still open when the next layer or
+ * sample starts, or at the end, is closed then.
  */
 enum kvr_status kvr_trace_writer_dataset(struct kvr_trace_writer *writer, const char *name,
                                          unsigned rank, const uint64_t *shape,

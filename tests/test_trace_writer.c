@@ -457,39 +457,53 @@ START_TEST(targets_that_are_no_files_are_refused)
 }
 END_TEST
 
-/* Writes a large trace into a file that may not grow beyond `most` bytes. */
-static enum kvr_status write_limited(size_t most, bool contiguous)
+/* A sample, a layer, all of attention. No assertions: a child process calls it, too. */
+static enum kvr_status add_sample(struct kvr_trace_writer *writer, unsigned number,
+                                  const struct kvr_storage *storage, const double *values)
 {
-    struct rlimit limit;
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = most;
-    signal(SIGXFSZ, SIG_IGN); /* the write itself then fails */
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    char name[16];
+    snprintf(name, sizeof name, "%u", number);
+    struct kvr_sample sample = plain_sample();
+    sample.name = name;
+    struct kvr_dataset_writer *dataset = NULL;
+    const uint64_t start[3] = {0, 0, 0};
+    enum kvr_status status = kvr_trace_writer_sample(writer, &sample, &err);
+    if (status == KVR_OK)
+        status = kvr_trace_writer_layer(writer, &plain_layer, &err);
+    if (status == KVR_OK)
+        status = kvr_trace_writer_dataset(writer, "attention", 3, shape, storage, &dataset, &err);
+    if (status == KVR_OK)
+        status = kvr_dataset_writer_write(dataset, start, shape, values, &err);
+    return status;
+}
 
+static enum kvr_status write_samples(const struct kvr_storage *storage, unsigned count,
+                                     const double *values)
+{
     struct kvr_trace_writer *writer = NULL;
     enum kvr_status status = kvr_trace_writer_open(scratch_path("t.h5"), NULL, NULL, &writer, &err);
-    struct kvr_storage storage = {.type = {.kind = KVR_DOUBLE}, .contiguous = contiguous};
-    double values[ELEMENTS];
-    make_values(values);
-    for (unsigned number = 0; status == KVR_OK && number < 40; number++) {
-        struct kvr_sample sample = plain_sample();
-        struct kvr_dataset_writer *dataset = NULL;
-        const uint64_t start[3] = {0, 0, 0};
-        char name[16];
-        snprintf(name, sizeof name, "%u", number);
-        sample.name = name;
-        status = kvr_trace_writer_sample(writer, &sample, &err);
-        if (status == KVR_OK)
-            status = kvr_trace_writer_layer(writer, &plain_layer, &err);
-        if (status == KVR_OK)
-            status =
-                kvr_trace_writer_dataset(writer, "attention", 3, shape, &storage, &dataset, &err);
-        if (status == KVR_OK)
-            status = kvr_dataset_writer_write(dataset, start, shape, values, &err);
-    }
+    for (unsigned number = 0; status == KVR_OK && number < count; number++)
+        status = add_sample(writer, number, storage, values);
     if (status == KVR_OK)
         return kvr_trace_writer_commit(writer, &err);
     kvr_trace_writer_abandon(writer);
+    return status;
+}
+
+/* Writes a large trace into a file that may not grow beyond `most` bytes. */
+static enum kvr_status write_limited(rlim_t most, bool contiguous)
+{
+    const struct kvr_storage storage = {.type = {.kind = KVR_DOUBLE}, .contiguous = contiguous};
+    double values[ELEMENTS];
+    struct rlimit old, limit;
+    make_values(values);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit = old;
+    limit.rlim_cur = most;
+    signal(SIGXFSZ, SIG_IGN); /* the write itself then fails */
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    enum kvr_status status = write_samples(&storage, 40, values);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
     return status;
 }
 
@@ -517,12 +531,13 @@ END_TEST
 
 static void write_again_and_again(double value)
 {
+    const struct kvr_storage storage = kvr_storage_default();
     double values[ELEMENTS];
     for (size_t i = 0; i < ELEMENTS; i++)
         values[i] = value;
-    struct kvr_storage storage = kvr_storage_default();
-    for (;;)
-        write_trace(scratch_path("t.h5"), &storage, whole, values);
+    while (write_samples(&storage, 1, values) == KVR_OK)
+        continue;
+    _exit(1);
 }
 
 START_TEST(a_killed_writer_leaves_a_whole_file)
@@ -538,7 +553,9 @@ START_TEST(a_killed_writer_leaves_a_whole_file)
             write_again_and_again(1 + i);
         usleep(1000 + 700 * i);
         kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
+        int status = 0;
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert(WIFSIGNALED(status)); /* and it had not failed before */
         read_stored(scratch_path("t.h5"), found, sizeof found);
         for (size_t k = 2; k < sizeof found; k++) /* all values are the same one */
             ck_assert_uint_eq(found[k], found[k - 2]);
