@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "formats/base/memory.h"
 #include "replay/bitmap.h"
@@ -14,13 +17,18 @@ enum { DIGITS = 3, BINS = 2048 };
 static const unsigned digit_shift[DIGITS] = {21, 10, 0};
 static const uint32_t digit_mask[DIGITS] = {2047, 2047, 1023};
 
-/* Unsigned order of keys = order of floats; both zeros have one key. */
+/* Order of keys as unsigned numbers = order of floats; both zeros have one key. */
 static inline uint32_t key_of(float score)
 {
     uint32_t bits;
     score += 0.0f; /* -0 becomes 0 */
     memcpy(&bits, &score, sizeof bits);
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return bits ^ (bits & 0x80000000u ? 0xffffffffu : 0x80000000u);
+}
+
+static inline uint32_t digit_of(uint32_t key, int digit)
+{
+    return key >> digit_shift[digit] & digit_mask[digit];
 }
 
 void kvr_select_scratch_free(struct kvr_select_scratch *scratch)
@@ -39,6 +47,16 @@ static enum kvr_status reserve_keys(struct kvr_select_scratch *scratch, size_t n
     return status;
 }
 
+static enum kvr_status reserve_order(struct kvr_select_scratch *scratch, size_t n,
+                                     struct kvr_error *err)
+{
+    void *order = scratch->order;
+    enum kvr_status status =
+        kvr_reserve(&order, &scratch->order_capacity, n, sizeof(uint32_t), err);
+    scratch->order = order;
+    return status;
+}
+
 /* The last key that is still kept, and how many of those that tie with it. */
 struct cut {
     uint32_t key;
@@ -46,7 +64,7 @@ struct cut {
 };
 
 /* Of a histogram, the bin in which the `quota` highest end; *quota becomes what is left for it. */
-static uint32_t cut_bin(const uint64_t *histogram, uint32_t bins, uint64_t *quota)
+static uint32_t cut_bin(const uint32_t *histogram, uint32_t bins, uint64_t *quota)
 {
     uint32_t bin = bins - 1;
     while (histogram[bin] < *quota)
@@ -54,37 +72,83 @@ static uint32_t cut_bin(const uint64_t *histogram, uint32_t bins, uint64_t *quot
     return bin;
 }
 
-/* Finds the cut among keys that share their first digit. Reorders nothing, shrinks `keys`. */
+/* Counts the first digits. Four tables, because neighbours are often equal and an increment would
+   have to wait for the one before it. */
+static void count_keys(const uint32_t *keys, size_t n, uint32_t *histogram)
+{
+    uint32_t parts[3][BINS] = {{0}};
+    memset(histogram, 0, BINS * sizeof *histogram);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        histogram[digit_of(keys[i], 0)]++;
+        parts[0][digit_of(keys[i + 1], 0)]++;
+        parts[1][digit_of(keys[i + 2], 0)]++;
+        parts[2][digit_of(keys[i + 3], 0)]++;
+    }
+    for (; i < n; i++)
+        histogram[digit_of(keys[i], 0)]++;
+    for (size_t bin = 0; bin < BINS; bin++)
+        histogram[bin] += parts[0][bin] + parts[1][bin] + parts[2][bin];
+}
+
+/* Finds the cut among `n` keys that share their first digit; they are moved and dropped. */
 static struct cut refine_cut(uint32_t *keys, size_t n, uint64_t quota)
 {
     for (int digit = 1; digit < DIGITS; digit++) {
-        uint64_t histogram[BINS] = {0};
+        uint32_t histogram[BINS] = {0};
         for (size_t i = 0; i < n; i++)
-            histogram[keys[i] >> digit_shift[digit] & digit_mask[digit]]++;
+            histogram[digit_of(keys[i], digit)]++;
         uint32_t bin = cut_bin(histogram, digit_mask[digit] + 1, &quota);
         size_t kept = 0;
-        for (size_t i = 0; i < n; i++)
-            if ((keys[i] >> digit_shift[digit] & digit_mask[digit]) == bin)
-                keys[kept++] = keys[i];
+        for (size_t i = 0; i < n; i++) {
+            keys[kept] = keys[i];
+            kept += digit_of(keys[i], digit) == bin;
+        }
         n = kept;
     }
     return (struct cut){keys[0], quota};
 }
 
-/* The set of all keys above the cut and the first cut.ties that equal it. */
-static void write_set(const float *scores, size_t n, struct cut cut, uint64_t *set)
+/* Bit i of *above: keys[i] > key; of *equal: keys[i] == key. 64 keys. */
+#if defined(__SSE2__)
+static inline void compare_64(const uint32_t *keys, uint32_t key, uint64_t *above, uint64_t *equal)
 {
-    for (size_t base = 0; base < n; base += 64) {
-        size_t length = n - base < 64 ? n - base : 64;
-        uint64_t above = 0, equal = 0;
-        for (size_t i = 0; i < length; i++) {
-            uint32_t key = key_of(scores[base + i]);
-            above |= (uint64_t)(key > cut.key) << i;
-            equal |= (uint64_t)(key == cut.key) << i;
-        }
+    /* Keys are unsigned, the comparison is signed: both sides move by half the range. */
+    const __m128i half = _mm_set1_epi32((int)0x80000000u);
+    const __m128i cut = _mm_xor_si128(_mm_set1_epi32((int)key), half);
+    uint64_t more = 0, same = 0;
+    for (unsigned i = 0; i < 64; i += 4) {
+        __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(keys + i));
+        four = _mm_xor_si128(four, half);
+        unsigned is_more = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpgt_epi32(four, cut)));
+        unsigned is_same = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, cut)));
+        more |= (uint64_t)is_more << i;
+        same |= (uint64_t)is_same << i;
+    }
+    *above = more;
+    *equal = same;
+}
+#else
+static inline void compare_64(const uint32_t *keys, uint32_t key, uint64_t *above, uint64_t *equal)
+{
+    *above = *equal = 0;
+    for (unsigned i = 0; i < 64; i++) {
+        *above |= (uint64_t)(keys[i] > key) << i;
+        *equal |= (uint64_t)(keys[i] == key) << i;
+    }
+}
+#endif
+
+/* The set of all keys above the cut and the first cut.ties that equal it. `keys` are padded with 0
+   to whole words, which no cut of n finite or infinite scores reaches. */
+static void write_set(const uint32_t *keys, size_t n, struct cut cut, uint64_t *set)
+{
+    for (size_t word = 0; word < kvr_bitmap_words(n); word++) {
+        uint64_t above, equal;
+        compare_64(keys + word * 64, cut.key, &above, &equal);
         for (; equal != 0 && cut.ties > 0; equal &= equal - 1, cut.ties--)
             above |= equal & -equal;
-        set[base / 64] = above;
+        set[word] = above;
     }
 }
 
@@ -94,34 +158,42 @@ static void write_all(size_t n, uint64_t *set)
     kvr_bitmap_add_span(set, 0, n);
 }
 
+/* The keys in `bin`, in order. */
+static size_t gather_bin(const uint32_t *keys, size_t n, uint32_t bin, uint32_t *inside)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        inside[count] = keys[i];
+        count += digit_of(keys[i], 0) == bin;
+    }
+    return count;
+}
+
 enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *quotas, size_t count,
                                uint64_t *const *sets, struct kvr_select_scratch *scratch,
                                struct kvr_error *err)
 {
-    if (reserve_keys(scratch, n, err) != KVR_OK)
+    size_t padded = kvr_bitmap_words(n) * 64;
+    if (reserve_keys(scratch, padded, err) != KVR_OK || reserve_order(scratch, n + 1, err) != KVR_OK)
         return KVR_NO_MEMORY;
-    uint64_t histogram[BINS] = {0};
+    uint32_t *keys = scratch->keys;
     for (size_t i = 0; i < n; i++)
-        histogram[key_of(scores[i]) >> digit_shift[0]]++;
+        keys[i] = key_of(scores[i]);
+    memset(keys + n, 0, (padded - n) * sizeof *keys);
+    uint32_t histogram[BINS];
+    count_keys(keys, n, histogram);
 
     for (size_t i = 0; i < count; i++) {
         uint64_t quota = quotas[i];
         if (quota >= n) {
             write_all(n, sets[i]);
-            continue;
-        }
-        if (quota == 0) {
+        } else if (quota == 0) {
             memset(sets[i], 0, kvr_bitmap_words(n) * sizeof *sets[i]);
-            continue;
+        } else {
+            uint32_t bin = cut_bin(histogram, BINS, &quota);
+            size_t inside = gather_bin(keys, n, bin, scratch->order);
+            write_set(keys, n, refine_cut(scratch->order, inside, quota), sets[i]);
         }
-        uint32_t bin = cut_bin(histogram, BINS, &quota);
-        size_t inside = 0;
-        for (size_t t = 0; t < n; t++) {
-            uint32_t key = key_of(scores[t]);
-            scratch->keys[inside] = key;
-            inside += key >> digit_shift[0] == bin;
-        }
-        write_set(scores, n, refine_cut(scratch->keys, inside, quota), sets[i]);
     }
     return KVR_OK;
 }
@@ -129,11 +201,8 @@ enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *qu
 enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,
                          struct kvr_select_scratch *scratch, struct kvr_error *err)
 {
-    void *other = scratch->order;
-    if (reserve_keys(scratch, n, err) != KVR_OK ||
-        kvr_reserve(&other, &scratch->order_capacity, n, sizeof(uint32_t), err) != KVR_OK)
+    if (reserve_keys(scratch, n, err) != KVR_OK || reserve_order(scratch, n, err) != KVR_OK)
         return KVR_NO_MEMORY;
-    scratch->order = other;
 
     /* Falling order: sort by the complement. Three passes move the result into `order`. */
     for (size_t i = 0; i < n; i++) {
@@ -144,12 +213,12 @@ enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,
     for (int digit = DIGITS - 1; digit >= 0; digit--) {
         size_t start[BINS + 1] = {0};
         for (size_t i = 0; i < n; i++)
-            start[(scratch->keys[i] >> digit_shift[digit] & digit_mask[digit]) + 1]++;
+            start[(digit_of(scratch->keys[i], digit)) + 1]++;
         for (size_t bin = 0; bin < BINS; bin++)
             start[bin + 1] += start[bin];
         for (size_t i = 0; i < n; i++) {
             uint32_t key = scratch->keys[from[i]];
-            to[start[key >> digit_shift[digit] & digit_mask[digit]]++] = from[i];
+            to[start[digit_of(key, digit)]++] = from[i];
         }
         uint32_t *swap = from;
         from = to;
