@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define KVR_ELEMENT_F16C 1
-#include <cpuid.h>
+#include "formats/element_cpu.h"
+
+#if KVR_ELEMENT_F16C
 #include <immintrin.h>
-#else
-#define KVR_ELEMENT_F16C 0
 #endif
 
 size_t kvr_element_size(enum kvr_element kind)
@@ -172,26 +170,6 @@ decode_halves_f16c(const unsigned char *stored, bool swap, size_t count, double 
     decode_halves(stored + 2 * i, swap, count - i, values + i);
 }
 
-/* Not all compilers know "f16c" as a name; "avx2" also asks whether the system saves registers. */
-static bool processor_has_f16c(void)
-{
-    unsigned a, b, c, d;
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
-}
-
-static bool use_f16c(void)
-{
-    /* -1: not asked yet. Threads that ask at the same time find the same answer. */
-    static int known = -1;
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (answer < 0) {
-        const char *isa = getenv("KVREPLAY_CPU");
-        bool scalar = isa != NULL && strcmp(isa, "scalar") == 0;
-        answer = !scalar && processor_has_f16c();
-        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
-    }
-    return answer != 0;
-}
 #endif
 
 static void decode_bfloat16s(const unsigned char *stored, bool swap, size_t count, double *values)
@@ -227,7 +205,7 @@ void kvr_element_decode(struct kvr_element_type type, const void *stored, size_t
     switch (type.kind) {
     case KVR_HALF:
 #if KVR_ELEMENT_F16C
-        if (use_f16c()) {
+        if (kvr_element_use_f16c()) {
             decode_halves_f16c(stored, swap, count, values);
             return;
         }
@@ -315,7 +293,7 @@ void kvr_element_encode(struct kvr_element_type type, const double *values, size
     switch (type.kind) {
     case KVR_HALF:
 #if KVR_ELEMENT_F16C
-        if (use_f16c()) {
+        if (kvr_element_use_f16c()) {
             encode_halves_f16c(swap, values, count, stored);
             return;
         }

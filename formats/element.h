@@ -41,6 +41,16 @@ uint16_t kvr_bfloat16_from_double(double value);
 void kvr_element_decode(struct kvr_element_type type, const void *stored, size_t count,
                         double *values);
 
+/*
+ * Adds rows of stored elements, column by column in ascending order of the rows: sums[t] +=
+ * element (row, t) for each of `rows` rows of `count` elements that lie `count` apart. Exact
+ * conversion, sums in double. kvr_element_add_squares also adds the squares to squares[t].
+ */
+void kvr_element_add_rows(struct kvr_element_type type, const void *stored, size_t rows,
+                          size_t count, double *sums);
+void kvr_element_add_squares(struct kvr_element_type type, const void *stored, size_t rows,
+                             size_t count, double *sums, double *squares);
+
 /* count doubles to stored elements, rounded to nearest even. */
 void kvr_element_encode(struct kvr_element_type type, const double *values, size_t count,
                         void *stored);

@@ -120,6 +120,12 @@ enum kvr_status kvr_trace_read(struct kvr_trace *trace, const struct kvr_dataset
                                const uint64_t count[KVR_DATASET_RANK], double *values,
                                struct kvr_error *err);
 
+/* The same without conversion: the block's elements as they are stored, of dataset->type. */
+enum kvr_status kvr_trace_read_stored(struct kvr_trace *trace, const struct kvr_dataset *dataset,
+                                      const uint64_t start[KVR_DATASET_RANK],
+                                      const uint64_t count[KVR_DATASET_RANK], void *elements,
+                                      struct kvr_error *err);
+
 /* Stored bytes fetched so far by kvr_trace_read, for progress and run.json. Thread-safe. */
 uint64_t kvr_trace_bytes_read(const struct kvr_trace *trace);
 

@@ -78,7 +78,7 @@ static bool copy_common(const struct kvr_read_request *request, uint64_t number,
 {
     const struct chunk_place place = place_of(request, number);
     const uint64_t *chunk = request->stored->storage.chunk, *count = request->count;
-    const struct kvr_element_type type = request->dataset->type;
+    const size_t size = kvr_element_size(request->dataset->type.kind);
     uint64_t from[KVR_DATASET_RANK], to[KVR_DATASET_RANK], length[KVR_DATASET_RANK];
     bool whole = true;
     for (unsigned axis = 0; axis < KVR_DATASET_RANK; axis++) {
@@ -95,17 +95,14 @@ static bool copy_common(const struct kvr_read_request *request, uint64_t number,
         run *= rows;
         rows = 1;
     }
-    const double fill = bytes == NULL ? kvr_trace_fill_value(request) : 0;
     for (uint64_t i = 0; i < length[0]; i++) {
         for (uint64_t j = 0; j < rows; j++) {
             uint64_t at = ((from[0] + i) * chunk[1] + from[1] + j) * chunk[2] + from[2];
-            double *values =
-                request->values + ((to[0] + i) * count[1] + to[1] + j) * count[2] + to[2];
+            uint64_t into = ((to[0] + i) * count[1] + to[1] + j) * count[2] + to[2];
             if (bytes == NULL)
-                kvr_trace_fill(values, run, fill);
+                kvr_trace_put_fill(request, into, run);
             else
-                kvr_element_decode(type, bytes + at * kvr_element_size(type.kind), (size_t)run,
-                                   values);
+                kvr_trace_put(request, into, bytes + at * size, (size_t)run);
         }
     }
     return whole;

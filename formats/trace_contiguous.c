@@ -75,9 +75,9 @@ static struct runs runs_of(const struct kvr_read_request *request)
     return runs;
 }
 
-/* Reads one run; the window may reach on to `ahead`, where the block ends. */
+/* Reads one run to element `at` of the block; the window may reach on to `ahead`, where the block ends. */
 static enum kvr_status read_run(const struct kvr_read_request *request, struct window *window,
-                                uint64_t offset, uint64_t length, uint64_t ahead, double *values,
+                                uint64_t offset, uint64_t length, uint64_t ahead, uint64_t at,
                                 struct kvr_error *err)
 {
     size_t size = kvr_element_size(request->dataset->type.kind);
@@ -91,9 +91,8 @@ static enum kvr_status read_run(const struct kvr_read_request *request, struct w
         }
         uint64_t there = (window->end - offset) / size;
         uint64_t step = there < length ? there : length;
-        kvr_element_decode(request->dataset->type, window->bytes + (offset - window->start),
-                           (size_t)step, values);
-        values += step;
+        kvr_trace_put(request, at, window->bytes + (offset - window->start), (size_t)step);
+        at += step;
         offset += step * size;
         length -= step;
     }
@@ -107,7 +106,7 @@ static enum kvr_status read_runs(const struct kvr_read_request *request, struct 
     const uint64_t size = kvr_element_size(request->dataset->type.kind);
     const uint64_t base = request->stored->storage.offset + runs.first * size;
     const bool small_gaps = (runs.run_stride - runs.length) * size <= SMALL_GAP;
-    double *values = request->values;
+    uint64_t at = 0;
     for (uint64_t row = 0; row < runs.rows; row++) {
         uint64_t row_base = base + row * runs.row_stride * size;
         uint64_t row_end = row_base + ((runs.runs - 1) * runs.run_stride + runs.length) * size;
@@ -115,10 +114,10 @@ static enum kvr_status read_runs(const struct kvr_read_request *request, struct 
             uint64_t offset = row_base + run * runs.run_stride * size;
             uint64_t ahead = small_gaps ? row_end : offset + runs.length * size;
             enum kvr_status status =
-                read_run(request, window, offset, runs.length, ahead, values, err);
+                read_run(request, window, offset, runs.length, ahead, at, err);
             if (status != KVR_OK)
                 return status;
-            values += runs.length;
+            at += runs.length;
         }
     }
     return KVR_OK;
@@ -129,8 +128,7 @@ enum kvr_status kvr_trace_read_contiguous(const struct kvr_read_request *request
 {
     const uint64_t *count = request->count;
     if (request->stored->storage.offset == KVR_H5_NOWHERE) {
-        kvr_trace_fill(request->values, count[0] * count[1] * count[2],
-                       kvr_trace_fill_value(request));
+        kvr_trace_put_fill(request, 0, count[0] * count[1] * count[2]);
         return KVR_OK;
     }
     struct window window = {.descriptor = request->trace->reader->file.descriptor};

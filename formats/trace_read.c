@@ -4,22 +4,28 @@
  */
 #include "formats/trace_reader.h"
 
+#include <string.h>
+
 void kvr_trace_count_bytes(struct kvr_trace_reader *reader, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&reader->bytes_read, bytes, memory_order_relaxed);
 }
 
-void kvr_trace_fill(double *values, uint64_t count, double value)
+void kvr_trace_put(const struct kvr_read_request *request, uint64_t at,
+                   const unsigned char *elements, size_t count)
 {
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = value;
+    struct kvr_element_type type = request->dataset->type;
+    size_t size = kvr_element_size(type.kind);
+    if (request->values != NULL)
+        kvr_element_decode(type, elements, count, request->values + at);
+    else
+        memcpy(request->elements + at * size, elements, count * size);
 }
 
-double kvr_trace_fill_value(const struct kvr_read_request *request)
+void kvr_trace_put_fill(const struct kvr_read_request *request, uint64_t at, uint64_t count)
 {
-    double value;
-    kvr_element_decode(request->dataset->type, request->stored->storage.fill, 1, &value);
-    return value;
+    for (uint64_t i = 0; i < count; i++)
+        kvr_trace_put(request, at + i, request->stored->storage.fill, 1);
 }
 
 static enum kvr_status check_block(const struct kvr_dataset *dataset, const uint64_t *start,
@@ -34,27 +40,43 @@ static enum kvr_status check_block(const struct kvr_dataset *dataset, const uint
     return KVR_OK;
 }
 
+static enum kvr_status read_block(struct kvr_read_request *request, struct kvr_error *err)
+{
+    const struct kvr_dataset *dataset = request->dataset;
+    const uint64_t *count = request->count;
+    request->stored = &request->trace->reader->datasets[dataset->index];
+    enum kvr_status status = check_block(dataset, request->start, count, err);
+    if (status == KVR_OK && count[0] > 0 && count[1] > 0 && count[2] > 0) {
+        if (request->stored->storage.layout == KVR_H5_CONTIGUOUS)
+            status = kvr_trace_read_contiguous(request, err);
+        else
+            status = kvr_trace_read_chunks(request, err);
+    }
+    if (status != KVR_OK)
+        return kvr_at(err, "\"%s\": %s", request->trace->path, dataset->path);
+    return KVR_OK;
+}
+
 enum kvr_status kvr_trace_read(struct kvr_trace *trace, const struct kvr_dataset *dataset,
                                const uint64_t start[KVR_DATASET_RANK],
                                const uint64_t count[KVR_DATASET_RANK], double *values,
                                struct kvr_error *err)
 {
-    struct kvr_read_request request = {.trace = trace,
-                                       .dataset = dataset,
-                                       .stored = &trace->reader->datasets[dataset->index],
-                                       .start = start,
-                                       .count = count};
+    struct kvr_read_request request = {
+        .trace = trace, .dataset = dataset, .start = start, .count = count};
     request.values = values;
-    enum kvr_status status = check_block(dataset, start, count, err);
-    if (status == KVR_OK && count[0] > 0 && count[1] > 0 && count[2] > 0) {
-        if (request.stored->storage.layout == KVR_H5_CONTIGUOUS)
-            status = kvr_trace_read_contiguous(&request, err);
-        else
-            status = kvr_trace_read_chunks(&request, err);
-    }
-    if (status != KVR_OK)
-        return kvr_at(err, "\"%s\": %s", trace->path, dataset->path);
-    return KVR_OK;
+    return read_block(&request, err);
+}
+
+enum kvr_status kvr_trace_read_stored(struct kvr_trace *trace, const struct kvr_dataset *dataset,
+                                      const uint64_t start[KVR_DATASET_RANK],
+                                      const uint64_t count[KVR_DATASET_RANK], void *elements,
+                                      struct kvr_error *err)
+{
+    struct kvr_read_request request = {
+        .trace = trace, .dataset = dataset, .start = start, .count = count};
+    request.elements = elements;
+    return read_block(&request, err);
 }
 
 uint64_t kvr_trace_bytes_read(const struct kvr_trace *trace)

@@ -69,7 +69,9 @@ struct kvr_read_request {
     const struct kvr_dataset *dataset;
     const struct kvr_stored_dataset *stored;
     const uint64_t *start, *count; /* within the shape, no count 0 */
+    /* Where the block goes, row-major: as doubles, or as stored elements if `values` is NULL. */
     double *values;
+    unsigned char *elements;
 };
 
 /* Reads the block from contiguous data, or from chunks. Errors do not name file and dataset. */
@@ -96,9 +98,10 @@ enum kvr_status kvr_trace_fetch_chunk(const struct kvr_read_request *request,
 /* Counts bytes for kvr_trace_bytes_read. */
 void kvr_trace_count_bytes(struct kvr_trace_reader *reader, uint64_t bytes);
 
-/* The value of an element that was never written, and `count` times that value. */
-double kvr_trace_fill_value(const struct kvr_read_request *request);
-void kvr_trace_fill(double *values, uint64_t count, double value);
+/* Puts `count` stored elements, or as many that were never written, at element `at` of the block. */
+void kvr_trace_put(const struct kvr_read_request *request, uint64_t at,
+                   const unsigned char *elements, size_t count);
+void kvr_trace_put_fill(const struct kvr_read_request *request, uint64_t at, uint64_t count);
 
 /* Releases what a layer or sample holds, not the structure itself. */
 void kvr_trace_free_layer(struct kvr_layer *layer);

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_VALUES = 1 << 15 }; /* 2 MiB of doubles: rows are read in blocks of about this size */
+enum { BLOCK_BYTES = 1 << 19 }; /* rows are read in blocks of about this size */
 
-/* One scorer over rows while the rows of a head stream by. */
+/* One score over rows while the rows of a head stream by. */
 struct row_sum {
     struct kvr_scored *scored;
     struct kvr_row_range rows;
@@ -19,9 +19,9 @@ struct row_stream {
     struct kvr_cell *cell;
     size_t sum_count;
     struct row_sum *sums;
-    struct kvr_row_range rows; /* every row that a scorer or the future needs */
+    struct kvr_row_range rows; /* every row that a score or the future needs */
     size_t decode_start;
-    double *block; /* [block_rows][T] */
+    unsigned char *block; /* [block_rows][T] stored elements */
     size_t block_rows;
 };
 
@@ -30,14 +30,15 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
 {
     const struct kvr_sample *sample = cell->key.sample;
     size_t count = cell->candidates.count;
+    size_t row_bytes = count * kvr_element_size(cell->key.layer->attention->type.kind);
     *stream = (struct row_stream){.cell = cell};
     stream->decode_start = kvr_sample_decode_start(sample);
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
     stream->sums = kvr_room_take(cell->room, cell->scored_count, sizeof *stream->sums, err);
-    stream->block_rows = count < BLOCK_VALUES ? BLOCK_VALUES / count : 1;
+    stream->block_rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
     if (stream->block_rows > sample->query_count)
         stream->block_rows = sample->query_count;
-    stream->block = kvr_room_take(cell->room, stream->block_rows * count, sizeof(double), err);
+    stream->block = kvr_room_take(cell->room, stream->block_rows, row_bytes, err);
     if (stream->sums == NULL || stream->block == NULL)
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < cell->scored_count; i++) {
@@ -57,58 +58,50 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
     return KVR_OK;
 }
 
-static void add_row(const double *row, size_t count, bool first, double *sum)
+/* What rows [first, first + rows) of the block and `wanted` have in common. */
+static struct kvr_row_range common_rows(size_t first, size_t rows, struct kvr_row_range wanted)
 {
-    if (first)
-        memcpy(sum, row, count * sizeof *sum);
-    else
-        for (size_t t = 0; t < count; t++)
-            sum[t] += row[t];
+    size_t begin = first > wanted.begin ? first : wanted.begin;
+    size_t end = first + rows < wanted.end ? first + rows : wanted.end;
+    return (struct kvr_row_range){begin, end > begin ? end : begin};
 }
 
-static void add_to_scores(struct row_stream *stream, size_t row_index, const double *row)
+static void add_block(struct row_stream *stream, size_t first, size_t rows)
 {
-    size_t count = stream->cell->candidates.count;
+    struct kvr_cell *cell = stream->cell;
+    struct kvr_element_type type = cell->key.layer->attention->type;
+    size_t count = cell->candidates.count, row_bytes = count * kvr_element_size(type.kind);
     for (size_t i = 0; i < stream->sum_count; i++) {
-        struct row_sum *sum = &stream->sums[i];
-        if (row_index >= sum->rows.begin && row_index < sum->rows.end)
-            add_row(row, count, row_index == sum->rows.begin, sum->sum);
+        struct kvr_row_range common = common_rows(first, rows, stream->sums[i].rows);
+        kvr_element_add_rows(type, stream->block + (common.begin - first) * row_bytes,
+                             common.end - common.begin, count, stream->sums[i].sum);
     }
-}
-
-static void add_to_future(struct kvr_future *future, const double *row, size_t count)
-{
-    double check = 0;
-    for (size_t t = 0; t < count; t++) {
-        future->mass[t] += row[t];
-        future->peak[t] += row[t] * row[t];
-        check += row[t] * 0; /* NaN as soon as one value is not finite */
-    }
-    if (isnan(check))
-        future->finite = false;
+    const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
+    struct kvr_row_range common = common_rows(first, rows, decoded);
+    if (common.end > common.begin)
+        kvr_element_add_squares(type, stream->block + (common.begin - first) * row_bytes,
+                                common.end - common.begin, count, cell->future.mass,
+                                cell->future.peak);
 }
 
 static enum kvr_status stream_head(struct row_stream *stream, uint64_t head,
                                    struct kvr_error *err)
 {
     const struct kvr_cell *cell = stream->cell;
-    size_t count = cell->candidates.count;
+    for (size_t i = 0; i < stream->sum_count; i++)
+        memset(stream->sums[i].sum, 0, cell->candidates.count * sizeof(double));
     for (size_t row = stream->rows.begin; row < stream->rows.end;) {
         size_t rows = stream->rows.end - row;
         if (rows > stream->block_rows)
             rows = stream->block_rows;
         const uint64_t start[] = {head, row, cell->candidates.first};
-        const uint64_t size[] = {1, rows, count};
-        enum kvr_status status = kvr_trace_read(cell->trace, cell->key.layer->attention, start,
-                                                size, stream->block, err);
+        const uint64_t size[] = {1, rows, cell->candidates.count};
+        enum kvr_status status = kvr_trace_read_stored(cell->trace, cell->key.layer->attention,
+                                                       start, size, stream->block, err);
         if (status != KVR_OK)
             return status;
-        for (size_t i = 0; i < rows; i++, row++) {
-            const double *values = stream->block + i * count;
-            add_to_scores(stream, row, values);
-            if (row >= stream->decode_start)
-                add_to_future(&stream->cell->future, values, count);
-        }
+        add_block(stream, row, rows);
+        row += rows;
     }
     return KVR_OK;
 }
@@ -121,6 +114,15 @@ static void round_means(const struct row_sum *sum, size_t head, size_t count)
         vector[t] = (float)(sum->sum[t] / rows);
 }
 
+/* A value that is not finite makes its column's sum so, whatever is added after it. */
+static bool all_finite(const double *values, size_t count)
+{
+    double check = 0;
+    for (size_t t = 0; t < count; t++)
+        check += values[t] * 0;
+    return !isnan(check);
+}
+
 static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *err)
 {
     size_t count = cell->candidates.count;
@@ -129,7 +131,6 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
     if (status != KVR_OK || stream.rows.begin >= stream.rows.end)
         return status;
     cell->future.row_count = stream.rows.end - stream.decode_start;
-    cell->future.finite = true;
     cell->future.mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
     cell->future.peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
     if (cell->future.mass == NULL || cell->future.peak == NULL)
@@ -139,6 +140,7 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
         for (size_t i = 0; status == KVR_OK && i < stream.sum_count; i++)
             round_means(&stream.sums[i], h, count);
     }
+    cell->future.finite = all_finite(cell->future.mass, count);
     return status;
 }
 
