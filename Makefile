@@ -42,7 +42,7 @@ endif
 # ---------------------------------------------------------------------------- flags
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef \
             -Wvla -Wconversion $(if $(CI),-Werror)
-OPT_release := -O2 -g
+OPT_release := -O3 -g
 OPT_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 OPT_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 OPT_tsan    := -O1 -g -fsanitize=thread

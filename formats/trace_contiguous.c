@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/base/memory.h"
 
 enum {
     READ_BYTES = 256 << 10, /* at once */
     SMALL_GAP = 16 << 10,   /* between the runs of a block: reading over it beats another call */
+    DIRECT = 4 << 10,       /* a run of stored elements that is worth a call of its own */
 };
 
 struct window {
@@ -24,14 +24,11 @@ struct window {
     uint64_t start, end;  /* what it holds, as positions in the file */
 };
 
-static enum kvr_status load_window(struct window *window, uint64_t start, uint64_t end,
-                                   struct kvr_error *err)
+static enum kvr_status read_bytes(int descriptor, uint64_t start, size_t size,
+                                  unsigned char *bytes, struct kvr_error *err)
 {
-    size_t size = (size_t)(end - start), done = 0;
-    window->start = window->end = start;
-    while (done < size) {
-        ssize_t length =
-            pread(window->descriptor, window->bytes + done, size - done, (off_t)(start + done));
+    for (size_t done = 0; done < size;) {
+        ssize_t length = pread(descriptor, bytes + done, size - done, (off_t)(start + done));
         if (length < 0 && errno == EINTR)
             continue;
         if (length < 0)
@@ -42,8 +39,18 @@ static enum kvr_status load_window(struct window *window, uint64_t start, uint64
                             (unsigned long long)start + done);
         done += (size_t)length;
     }
-    window->end = end;
     return KVR_OK;
+}
+
+static enum kvr_status load_window(struct window *window, uint64_t start, uint64_t end,
+                                   struct kvr_error *err)
+{
+    window->start = window->end = start;
+    enum kvr_status status =
+        read_bytes(window->descriptor, start, (size_t)(end - start), window->bytes, err);
+    if (status == KVR_OK)
+        window->end = end;
+    return status;
 }
 
 /* How a block lies in contiguous data: `rows` groups of `runs` runs of `length` elements each. */
@@ -81,6 +88,11 @@ static enum kvr_status read_run(const struct kvr_read_request *request, struct w
                                 struct kvr_error *err)
 {
     size_t size = kvr_element_size(request->dataset->type.kind);
+    if (request->values == NULL && length * size >= DIRECT) { /* needs no window */
+        kvr_trace_count_bytes(request->trace->reader, length * size);
+        return read_bytes(window->descriptor, offset, (size_t)(length * size),
+                          request->elements + at * size, err);
+    }
     while (length > 0) {
         if (offset < window->start || offset + size > window->end) {
             uint64_t end = ahead - offset > READ_BYTES ? offset + READ_BYTES : ahead;
@@ -132,9 +144,9 @@ enum kvr_status kvr_trace_read_contiguous(const struct kvr_read_request *request
         return KVR_OK;
     }
     struct window window = {.descriptor = request->trace->reader->file.descriptor};
-    window.bytes = kvr_alloc(READ_BYTES, 1, err);
+    window.bytes = malloc(READ_BYTES); /* untouched where everything is read directly */
     if (window.bytes == NULL)
-        return KVR_NO_MEMORY;
+        return kvr_fail(err, KVR_NO_MEMORY, "out of memory: %d bytes", READ_BYTES);
     enum kvr_status status = read_runs(request, &window, err);
     free(window.bytes);
     return status;

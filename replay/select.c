@@ -35,25 +35,15 @@ void kvr_select_scratch_free(struct kvr_select_scratch *scratch)
 {
     free(scratch->keys);
     free(scratch->order);
+    free(scratch->rest);
     *scratch = (struct kvr_select_scratch){0};
 }
 
-static enum kvr_status reserve_keys(struct kvr_select_scratch *scratch, size_t n,
-                                    struct kvr_error *err)
+static enum kvr_status reserve(uint32_t **room, size_t *capacity, size_t n, struct kvr_error *err)
 {
-    void *keys = scratch->keys;
-    enum kvr_status status = kvr_reserve(&keys, &scratch->key_capacity, n, sizeof(uint32_t), err);
-    scratch->keys = keys;
-    return status;
-}
-
-static enum kvr_status reserve_order(struct kvr_select_scratch *scratch, size_t n,
-                                     struct kvr_error *err)
-{
-    void *order = scratch->order;
-    enum kvr_status status =
-        kvr_reserve(&order, &scratch->order_capacity, n, sizeof(uint32_t), err);
-    scratch->order = order;
+    void *grown = *room;
+    enum kvr_status status = kvr_reserve(&grown, capacity, n, sizeof **room, err);
+    *room = grown;
     return status;
 }
 
@@ -91,8 +81,8 @@ static void count_keys(const uint32_t *keys, size_t n, uint32_t *histogram)
         histogram[bin] += parts[0][bin] + parts[1][bin] + parts[2][bin];
 }
 
-/* Finds the cut among `n` keys that share their first digit; they are moved and dropped. */
-static struct cut refine_cut(uint32_t *keys, size_t n, uint64_t quota)
+/* Finds the cut among `n` keys that share their first digit; `rest` is room for n keys. */
+static struct cut refine_cut(const uint32_t *keys, size_t n, uint64_t quota, uint32_t *rest)
 {
     for (int digit = 1; digit < DIGITS; digit++) {
         uint32_t histogram[BINS] = {0};
@@ -100,10 +90,12 @@ static struct cut refine_cut(uint32_t *keys, size_t n, uint64_t quota)
             histogram[digit_of(keys[i], digit)]++;
         uint32_t bin = cut_bin(histogram, digit_mask[digit] + 1, &quota);
         size_t kept = 0;
-        for (size_t i = 0; i < n; i++) {
-            keys[kept] = keys[i];
-            kept += digit_of(keys[i], digit) == bin;
+        for (size_t i = 0; i < n; i++) { /* from the second digit on in place */
+            uint32_t key = keys[i];
+            rest[kept] = key;
+            kept += digit_of(key, digit) == bin;
         }
+        keys = rest;
         n = kept;
     }
     return (struct cut){keys[0], quota};
@@ -158,15 +150,61 @@ static void write_all(size_t n, uint64_t *set)
     kvr_bitmap_add_span(set, 0, n);
 }
 
-/* The keys in `bin`, in order. */
-static size_t gather_bin(const uint32_t *keys, size_t n, uint32_t bin, uint32_t *inside)
+/* The bins that quotas cut, and their keys side by side in one array. */
+struct cut_bins {
+    size_t count;
+    uint16_t slot[BINS]; /* of a bin; 0: no quota cuts it */
+    uint32_t *start;     /* [slot] where its keys begin; slot 0 is written over and over */
+};
+
+/* Gives every cut bin a slot; slot 0 takes one key at `dummy`. */
+static void lay_out_bins(const uint32_t *histogram, const uint64_t *quotas, size_t count,
+                         uint32_t dummy, struct cut_bins *bins, uint32_t *start)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        inside[count] = keys[i];
-        count += digit_of(keys[i], 0) == bin;
+    uint32_t next = 0;
+    *bins = (struct cut_bins){.count = 1, .start = start};
+    start[0] = dummy;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t quota = quotas[i];
+        uint32_t bin = cut_bin(histogram, BINS, &quota);
+        if (bins->slot[bin] != 0)
+            continue;
+        bins->slot[bin] = (uint16_t)bins->count;
+        start[bins->count++] = next;
+        next += histogram[bin];
     }
-    return count;
+}
+
+/* One pass without branches collects the keys of every cut bin. */
+static void gather_bins(const uint32_t *keys, size_t n, const struct cut_bins *bins,
+                        uint32_t *end, uint32_t *gathered)
+{
+    memcpy(end, bins->start, bins->count * sizeof *end);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t slot = bins->slot[digit_of(keys[i], 0)];
+        gathered[end[slot]] = keys[i];
+        end[slot] += slot != 0;
+    }
+}
+
+/* Quotas strictly between none and all; at most MOST_QUOTAS of them. */
+enum { MOST_QUOTAS = 64 };
+
+static void select_between(const uint32_t *histogram, size_t n, const uint64_t *quotas,
+                           size_t count, uint64_t *const *sets,
+                           struct kvr_select_scratch *scratch)
+{
+    struct cut_bins bins;
+    uint32_t start[MOST_QUOTAS + 1], end[MOST_QUOTAS + 1];
+    lay_out_bins(histogram, quotas, count, (uint32_t)n, &bins, start);
+    gather_bins(scratch->keys, n, &bins, end, scratch->order);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t quota = quotas[i];
+        uint32_t bin = cut_bin(histogram, BINS, &quota);
+        struct cut cut = refine_cut(scratch->order + start[bins.slot[bin]], histogram[bin], quota,
+                                    scratch->rest);
+        write_set(scratch->keys, n, cut, sets[i]);
+    }
 }
 
 enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *quotas, size_t count,
@@ -174,25 +212,30 @@ enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *qu
                                struct kvr_error *err)
 {
     size_t padded = kvr_bitmap_words(n) * 64;
-    if (reserve_keys(scratch, padded, err) != KVR_OK || reserve_order(scratch, n + 1, err) != KVR_OK)
+    if (reserve(&scratch->keys, &scratch->key_capacity, padded, err) != KVR_OK ||
+        reserve(&scratch->order, &scratch->order_capacity, n + 1, err) != KVR_OK ||
+        reserve(&scratch->rest, &scratch->rest_capacity, n + 1, err) != KVR_OK)
         return KVR_NO_MEMORY;
-    uint32_t *keys = scratch->keys;
     for (size_t i = 0; i < n; i++)
-        keys[i] = key_of(scores[i]);
-    memset(keys + n, 0, (padded - n) * sizeof *keys);
+        scratch->keys[i] = key_of(scores[i]);
+    memset(scratch->keys + n, 0, (padded - n) * sizeof *scratch->keys);
     uint32_t histogram[BINS];
-    count_keys(keys, n, histogram);
+    count_keys(scratch->keys, n, histogram);
 
+    uint64_t between[MOST_QUOTAS], *between_sets[MOST_QUOTAS];
+    size_t waiting = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t quota = quotas[i];
-        if (quota >= n) {
+        if (quotas[i] >= n) {
             write_all(n, sets[i]);
-        } else if (quota == 0) {
+        } else if (quotas[i] == 0) {
             memset(sets[i], 0, kvr_bitmap_words(n) * sizeof *sets[i]);
         } else {
-            uint32_t bin = cut_bin(histogram, BINS, &quota);
-            size_t inside = gather_bin(keys, n, bin, scratch->order);
-            write_set(keys, n, refine_cut(scratch->order, inside, quota), sets[i]);
+            between[waiting] = quotas[i];
+            between_sets[waiting++] = sets[i];
+        }
+        if (waiting == MOST_QUOTAS || (waiting > 0 && i + 1 == count)) {
+            select_between(histogram, n, between, waiting, between_sets, scratch);
+            waiting = 0;
         }
     }
     return KVR_OK;
@@ -201,7 +244,8 @@ enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *qu
 enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,
                          struct kvr_select_scratch *scratch, struct kvr_error *err)
 {
-    if (reserve_keys(scratch, n, err) != KVR_OK || reserve_order(scratch, n, err) != KVR_OK)
+    if (reserve(&scratch->keys, &scratch->key_capacity, n, err) != KVR_OK ||
+        reserve(&scratch->order, &scratch->order_capacity, n, err) != KVR_OK)
         return KVR_NO_MEMORY;
 
     /* Falling order: sort by the complement. Three passes move the result into `order`. */

@@ -19,6 +19,8 @@ struct kvr_select_scratch {
     size_t key_capacity;
     uint32_t *order;
     size_t order_capacity;
+    uint32_t *rest;
+    size_t rest_capacity;
 };
 
 void kvr_select_scratch_free(struct kvr_select_scratch *scratch);
