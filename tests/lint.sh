@@ -8,7 +8,8 @@ jobs=$(nproc 2>/dev/null || echo 2)
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 find formats replay analysis plots traces tests -name '*.[ch]' 2>/dev/null | sort >"$scratch/files"
-grep '\.c$' "$scratch/files" >"$scratch/sources"
+# The oracle is naive on purpose and trusts its input: only its layout is checked.
+grep '\.c$' "$scratch/files" | grep -v '^tests/oracle/' >"$scratch/sources"
 
 layout() { # other versions of the program break lines elsewhere
     if clang-format --version | grep -q 'version 14\.'; then
@@ -22,14 +23,15 @@ tidy() {
     # shellcheck disable=SC2086 # a list of flags
     flags=$(printf '%s\n' $CFLAGS | grep -v '^-W')
     # shellcheck disable=SC2086
-    xargs -P "$jobs" -I FILE clang-tidy --quiet FILE -- $flags <"$scratch/sources" 2>"$scratch/tidy.err" ||
-        { cat "$scratch/tidy.err"; false; }
+    xargs -P "$jobs" -I FILE clang-tidy --quiet FILE -- $flags <"$scratch/sources" \
+        2>"$scratch/tidy.err" || { grep -v 'warnings\? generated' "$scratch/tidy.err"; false; }
 }
 
 analyse() {
     cppcheck --quiet --std=c11 --language=c --error-exitcode=1 --inline-suppr -j "$jobs" -I . \
         --enable=warning,performance,portability --suppress=missingInclude \
-        --suppress=missingIncludeSystem --suppress=readdirCalled --library=posix --file-list="$scratch/sources"
+        --suppress=missingIncludeSystem --suppress=readdirCalled \
+        --suppress=invalidFunctionArg --library=posix --file-list="$scratch/sources"
 }
 
 scripts() {

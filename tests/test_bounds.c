@@ -75,7 +75,7 @@ static uint64_t heaviest_tree(const struct family *family)
             degree[leaf]--;
             degree[sequence[i]]--;
         }
-        size_t last[2], found = 0;
+        size_t last[2] = {0, 0}, found = 0;
         for (size_t i = 0; i < r; i++)
             if (degree[i] == 1)
                 last[found++] = i;

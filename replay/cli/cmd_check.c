@@ -103,11 +103,11 @@ static void end_lines(struct check *check, const struct kvr_check_extent *extent
 {
     struct kvr_text *text = &check->line;
     kvr_text_clear(text);
-    for (size_t kind = 0; kind < KVR_FINDING_KINDS; kind++)
+    for (enum kvr_finding_kind kind = 0; kind < KVR_FINDING_KINDS; kind++)
         if (unlisted(check, kind) > 0)
             kvr_text_add(text, "%llu more [%s] are not listed (--limit 0 lists all)\n",
                          (unsigned long long)unlisted(check, kind), kvr_finding_name(kind));
-    for (size_t kind = 0; kind < KVR_FINDING_KINDS; kind++)
+    for (enum kvr_finding_kind kind = 0; kind < KVR_FINDING_KINDS; kind++)
         if (check->hinted[kind])
             kvr_text_add(text, "hint: [%s] %s\n", kvr_finding_name(kind), kvr_finding_hint(kind));
     kvr_text_printable(text, check->trace->name);
@@ -137,12 +137,12 @@ static void end_json(struct check *check, const struct kvr_check_extent *extent)
     struct kvr_json *json = &check->writer;
     kvr_json_end(json);
     kvr_json_object(json, "hints");
-    for (size_t kind = 0; kind < KVR_FINDING_KINDS; kind++)
+    for (enum kvr_finding_kind kind = 0; kind < KVR_FINDING_KINDS; kind++)
         if (check->kinds[kind] > 0)
             kvr_json_string(json, kvr_finding_name(kind), kvr_finding_hint(kind));
     kvr_json_end(json);
     kvr_json_object(json, "unlisted");
-    for (size_t kind = 0; kind < KVR_FINDING_KINDS; kind++)
+    for (enum kvr_finding_kind kind = 0; kind < KVR_FINDING_KINDS; kind++)
         if (unlisted(check, kind) > 0)
             kvr_json_unsigned(json, kvr_finding_name(kind), unlisted(check, kind));
     kvr_json_end(json);

@@ -74,6 +74,7 @@ static void write_sound_trace(const char *path)
     int32_t tokens[TOKENS] = {0};
     uint64_t positions[ROWS] = {20, 21, 23};
     struct kvr_span needle = {5, 8};
+    char names[2][8] = {"0", "named"};
     struct kvr_sample sample = {.context_length = TOKENS,
                                 .prompt_length = TOKENS - 2,
                                 .query_heads = HEADS,
@@ -102,7 +103,7 @@ static void write_sound_trace(const char *path)
     if (kvr_trace_writer_open(path, "model", "fuzz", &writer, &err) != KVR_OK)
         die("the sound trace", &err);
     for (unsigned s = 0; s < 2; s++) {
-        sample.name = s == 0 ? (char[]){"0"} : (char[]){"named"};
+        sample.name = names[s];
         if (kvr_trace_writer_sample(writer, &sample, &err) != KVR_OK)
             die("the sound trace", &err);
         for (uint32_t l = 0; l < 3; l++) {

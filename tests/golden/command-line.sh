@@ -1,8 +1,10 @@
 # What the frame says to command lines that are wrong, with its exit status; and to right ones.
-try() {
+try() { # lists of names grow: usage.sh looks at those
     echo "\$ kvreplay $*" >&2
-    "$KVREPLAY" "$@"
-    echo "exit $?" >&2
+    "$KVREPLAY" "$@" 2>message
+    status=$?
+    sed 's/the commands are .*/the commands are …/; s/^\(hint: the options of [a-z]*\): .*/\1: …/' message >&2
+    echo "exit $status" >&2
 }
 try
 try ''

@@ -1,9 +1,11 @@
 # A result that could not be printed is a failure, told once; a closed stream is never taken for a
 # file of ours.
-try() {
+try() { # lists of names grow: usage.sh looks at those
     echo "\$ $1" >&2
-    eval "$1"
-    echo "exit $?" >&2
+    eval "$1" 2>message
+    status=$?
+    sed 's/the commands are .*/the commands are …/; s/^\(hint: the options of [a-z]*\): .*/\1: …/' message >&2
+    echo "exit $status" >&2
 }
 try '"$KVREPLAY" help >/dev/full'
 try '"$KVREPLAY" --version >/dev/full'
