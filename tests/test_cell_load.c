@@ -310,10 +310,11 @@ START_TEST(test_long_rows_are_read_in_blocks)
             double sum = 0;
             for (size_t q = first; q < rows; q++)
                 sum += values[(h * rows + q) * tokens + t];
-            ck_assert_float_eq(cell.scored[0].vectors[h * tokens + t],
-                               (float)(sum / (double)(rows - first)));
-            ck_assert_float_eq(cell.scored[1].vectors[h * tokens + t],
-                               (float)values[(h * rows + rows - 1) * tokens + t]);
+            const float expected[] = {(float)(sum / (double)(rows - first)),
+                                      (float)values[(h * rows + rows - 1) * tokens + t]};
+            for (size_t i = 0; i < 2; i++)
+                if (memcmp(&cell.scored[i].vectors[h * tokens + t], &expected[i], sizeof(float)))
+                    ck_abort_msg("%s, head %zu, candidate %zu", cell.scored[i].score->label, h, t);
         }
     free(values);
     free(positions);
