@@ -45,7 +45,7 @@ static void add_layer(struct made_trace *made, const struct kvr_sample *sample, 
     made_trace_data(made, "accumulated", KVR_FLOAT, HEADS, TOKENS, 0, sums[0]);
 }
 
-static void start(void)
+static void start_unsettled(void)
 {
     scratch_setup();
     uint64_t positions[ROWS];
@@ -83,6 +83,22 @@ static void start(void)
     ck_assert_int_eq(kvr_plan_add_page_size(&plan, "1", NULL), KVR_OK);
 }
 
+static void start(void)
+{
+    start_unsettled();
+    ck_assert_int_eq(kvr_plan_settle(&plan, &trace, 1, NULL), KVR_OK);
+}
+
+/* With policies that bring a score of their own; one of them pools over the layer, so that samples
+   are surveyed first. */
+static void start_surveyed(void)
+{
+    start_unsettled();
+    ck_assert_int_eq(kvr_plan_add_policy(&plan, "streaming-llm", NULL), KVR_OK);
+    ck_assert_int_eq(kvr_plan_add_policy(&plan, "tova", NULL), KVR_OK);
+    ck_assert_int_eq(kvr_plan_settle(&plan, &trace, 1, NULL), KVR_OK);
+}
+
 static void end(void)
 {
     kvr_trace_close(trace);
@@ -92,15 +108,15 @@ static void end(void)
 
 /* ------------------------------------------------------------------------- a watching observer */
 
-enum event { BEGIN, SCORED, OWN_SETS, SELECTED, COMMIT, EVENTS };
+enum event { BEGIN, SCORED, OWN_SETS, SELECTED, COMMIT, EVENTS, SURVEYED };
 
 struct watcher {
     /* Read while cells run. */
-    enum event fail_event; /* where cells of fail_cells fail; EVENTS: nowhere */
-    bool fail_cells[CELLS];
-    atomic_int alive; /* records begun, but neither committed nor discarded */
+    enum event fail_event;  /* where cells of fail_cells fail; EVENTS: nowhere */
+    bool fail_cells[CELLS]; /* of a survey, its first cell */
+    atomic_int alive;       /* records begun, but neither committed nor discarded */
     atomic_int begun;
-    /* Written by commit alone. */
+    /* Written by commit and surveyed alone. */
     struct kvr_text log;
     size_t committed;
 };
@@ -123,6 +139,15 @@ static enum kvr_status fail_if_asked(const struct watcher *watcher, enum event e
     if (watcher->fail_event == event && watcher->fail_cells[cell])
         return kvr_fail(err, KVR_IO, "cell %zu failed", cell);
     return KVR_OK;
+}
+
+static enum kvr_status watch_survey(void *state, const struct kvr_survey *survey,
+                                    struct kvr_error *err)
+{
+    struct watcher *watcher = state;
+    size_t first = cell_of(&survey->cells[0]);
+    kvr_text_add(&watcher->log, "survey of %zu cells from %zu\n", survey->cell_count, first);
+    return fail_if_asked(watcher, SURVEYED, first, err);
 }
 
 static enum kvr_status watch_begin(void *state, const struct kvr_cell *cell, void **out,
@@ -169,7 +194,7 @@ static const char *wrong_selection(const struct kvr_cell *cell,
                                    const struct kvr_selection *selection)
 {
     size_t count = cell->candidates.count, pages = selection->pages->count;
-    bool own = strcmp(selection->policy->policy->name, "independent") == 0;
+    bool own = strcmp(selection->stages->label, "independent") == 0;
     for (size_t b = 0; b < cell->plan->budget_count; b++) {
         const struct kvr_kept *kept = &selection->kept[b];
         uint64_t expected[TOKENS / 64 + 1] = {0};
@@ -193,7 +218,7 @@ static enum kvr_status watch_selected(void *state, void *opaque, const struct kv
     const char *wrong = wrong_selection(cell, selection);
     if (wrong != NULL)
         return kvr_fail(err, KVR_INTERNAL, "%s", wrong);
-    kvr_text_add(&record->log, " %s/%llu", selection->policy->policy->name,
+    kvr_text_add(&record->log, " %s/%llu", selection->stages->label,
                  (unsigned long long)selection->pages->size);
     return fail_if_asked(state, SELECTED, record->cell, err);
 }
@@ -231,6 +256,7 @@ static struct kvr_observer watching(struct watcher *watcher)
     *watcher = (struct watcher){.fail_event = EVENTS};
     return (struct kvr_observer){
         .state = watcher,
+        .surveyed = watch_survey,
         .begin = watch_begin,
         .scored = watch_scored,
         .heads = watch_heads,
@@ -272,6 +298,17 @@ static void expect_cell(struct kvr_text *text, size_t cell)
     kvr_text_add(text, "cell %zu | last%s | accumulated%s | window:2%s\n", cell, rows, all, rows);
 }
 
+/* The same with the policies of start_surveyed. */
+static void expect_surveyed_cell(struct kvr_text *text, size_t cell)
+{
+    if (cell % (LAYERS * GROUPS) == 0)
+        kvr_text_add(text, "survey of %d cells from %zu\n", LAYERS * GROUPS, cell);
+    expect_cell(text, cell);
+    text->length--; /* the end of the line */
+    kvr_text_add(text, " | recency streaming-llm/4 streaming-llm/1%s\n",
+                 cell == NAN_CELL ? "" : " tova/4 tova/1");
+}
+
 static const unsigned thread_counts[] = {1, 2, 5, 40};
 enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
@@ -297,6 +334,41 @@ START_TEST(test_observers_are_told_everything_in_order)
     kvr_text_free(&expected);
     kvr_text_free(&first.log);
     kvr_text_free(&third.log);
+}
+END_TEST
+
+START_TEST(test_surveys_come_before_their_cells)
+{
+    struct watcher watcher;
+    const struct kvr_observer observer = watching(&watcher);
+    struct kvr_error err = KVR_ERROR_NONE;
+    struct kvr_text expected = {0};
+    plan.threads = thread_counts[_i];
+    ck_assert_msg(kvr_replay_trace(&plan, trace, &observer, 1, NULL, &err) == KVR_OK, "%s",
+                  err.message);
+    for (size_t cell = 0; cell < CELLS; cell++)
+        expect_surveyed_cell(&expected, cell);
+    ck_assert_str_eq(watcher.log.data, expected.data);
+    ck_assert_int_eq(atomic_load(&watcher.alive), 0);
+    kvr_text_free(&expected);
+    kvr_text_free(&watcher.log);
+}
+END_TEST
+
+/* A survey that an observer refuses: nothing of its sample is committed, all before it is. */
+START_TEST(test_survey_that_fails)
+{
+    struct watcher watcher;
+    const struct kvr_observer observer = watching(&watcher);
+    struct kvr_error err = KVR_ERROR_NONE;
+    watcher.fail_event = SURVEYED;
+    watcher.fail_cells[LAYERS * GROUPS] = true;
+    plan.threads = thread_counts[_i];
+    ck_assert_int_eq(kvr_replay_trace(&plan, trace, &observer, 1, NULL, &err), KVR_IO);
+    ck_assert_str_eq(err.message, "cell 4 failed");
+    ck_assert_uint_eq(watcher.committed, LAYERS * GROUPS);
+    ck_assert_int_eq(atomic_load(&watcher.alive), 0);
+    kvr_text_free(&watcher.log);
 }
 END_TEST
 
@@ -426,6 +498,12 @@ Suite *kvr_suite_engine(void)
     tcase_add_loop_test(order, test_plans_with_nothing_in_them, 0, THREAD_COUNTS);
     tcase_add_loop_test(order, test_progress_goes_cell_by_cell, 0, THREAD_COUNTS);
     suite_add_tcase(suite, order);
+    TCase *surveys = tcase_create("surveys");
+    tcase_add_checked_fixture(surveys, start_surveyed, end);
+    tcase_add_loop_test(surveys, test_surveys_come_before_their_cells, 0, THREAD_COUNTS);
+    tcase_add_loop_test(surveys, test_survey_that_fails, 0, THREAD_COUNTS);
+    tcase_add_loop_test(surveys, test_progress_goes_cell_by_cell, 0, THREAD_COUNTS);
+    suite_add_tcase(suite, surveys);
     TCase *failures = tcase_create("failures");
     tcase_add_checked_fixture(failures, start, end);
     tcase_add_loop_test(failures, test_the_lowest_failing_cell_is_told, 0, EVENTS);

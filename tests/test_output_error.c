@@ -10,96 +10,35 @@
 #include "analysis/output_error.h"
 #include "formats/base/random.h"
 #include "replay/bitmap.h"
-#include "tests/made_trace.h"
-#include "tests/scratch.h"
+#include "tests/recorded_layer.h"
 #include "tests/suites.h"
 
-enum { MOST_HEADS = 6, MOST_ROWS = 6, MOST_TOKENS = 90, MOST_WIDTH = 5 };
-
-/* A layer's rows and values as recorded, and which candidates are kept. */
-static struct {
-    struct kvr_sample sample;
-    struct kvr_layer layer;
-    uint64_t positions[MOST_ROWS];
-    size_t width;
-    double rows[MOST_HEADS][MOST_ROWS][MOST_TOKENS];
-    double values[MOST_HEADS][MOST_TOKENS][MOST_WIDTH]; /* [H_KV] */
-} recorded;
-
-static struct kvr_plan plan;
-static struct kvr_room room;
-static struct kvr_trace *trace;
-static struct kvr_cell cell;
 static struct kvr_output_error judge;
-static uint64_t kept[MOST_TOKENS / 64 + 1];
+static uint64_t kept[REC_TOKENS / 64 + 1];
 
 static void start(void)
 {
-    static char name[] = "0";
-    scratch_setup();
-    memset(&recorded, 0, sizeof recorded);
+    recorded_start();
     memset(kept, 0, sizeof kept);
-    recorded.sample.name = name;
-    recorded.sample.query_positions = recorded.positions;
-    plan = kvr_plan_default();
-    room = (struct kvr_room){0};
-    trace = NULL;
 }
 
-static void end(void)
-{
-    kvr_trace_close(trace);
-    kvr_room_free(&room);
-    kvr_plan_free(&plan);
-    scratch_teardown();
-}
-
+/* Rows at the last positions, and values of `width` numbers. */
 static void set_shape(uint32_t heads, uint32_t kv_heads, uint64_t tokens, uint64_t prompt,
                       size_t rows, size_t width)
 {
-    struct kvr_sample *sample = &recorded.sample;
-    sample->query_heads = heads;
-    sample->kv_heads = kv_heads;
-    sample->context_length = tokens;
-    sample->prompt_length = prompt;
-    sample->query_count = rows;
-    for (size_t i = 0; i < rows; i++)
-        recorded.positions[i] = tokens - rows + i;
+    recorded_shape(heads, kv_heads, tokens, prompt, rows);
     recorded.width = width;
-    recorded.layer = made_layer(0, sample);
-}
-
-static void write_trace(bool with_values)
-{
-    static double packed[MOST_HEADS * MOST_TOKENS * (MOST_ROWS + MOST_WIDTH)];
-    const struct kvr_sample *sample = &recorded.sample;
-    size_t tokens = sample->context_length, rows = sample->query_count, at = 0;
-    struct made_trace made;
-    made_trace_start(&made, "t.h5");
-    made_trace_sample(&made, sample);
-    made_trace_layer(&made, &recorded.layer);
-    for (size_t h = 0; h < sample->query_heads; h++)
-        for (size_t q = 0; q < rows; q++, at += tokens)
-            memcpy(packed + at, recorded.rows[h][q], tokens * sizeof *packed);
-    made_trace_data(&made, "attention", KVR_FLOAT, sample->query_heads, rows, tokens, packed);
-    at = 0;
-    for (size_t h = 0; h < sample->kv_heads; h++)
-        for (size_t t = 0; t < tokens; t++, at += recorded.width)
-            memcpy(packed + at, recorded.values[h][t], recorded.width * sizeof *packed);
-    if (with_values)
-        made_trace_data(&made, "value", KVR_FLOAT, sample->kv_heads, tokens, recorded.width,
-                        packed);
-    trace = made_trace_finish(&made);
+    for (size_t h = 0; h < kv_heads; h++)
+        for (size_t t = 0; t < tokens; t++)
+            recorded.keys[h][t][0] = 1; /* not looked at */
 }
 
 static double error_of(uint32_t group)
 {
-    struct kvr_cell_key key = made_key(trace, 0, 0, group);
     struct kvr_error err = KVR_ERROR_NONE;
-    kvr_room_reset(&room);
-    made_load(&plan, trace, &key, &room, &cell);
-    ck_assert_msg(kvr_output_error_load(&cell, &judge, &err) == KVR_OK, "%s", err.message);
-    return kvr_output_error_of(&cell, &judge, kept);
+    recorded_load(group);
+    ck_assert_msg(kvr_output_error_load(&recorded_cell, &judge, &err) == KVR_OK, "%s", err.message);
+    return kvr_output_error_of(&recorded_cell, &judge, kept);
 }
 
 /* ------------------------------------------------------------------------- the definition */
@@ -108,8 +47,8 @@ static bool is_kept(uint64_t position)
 {
     if (position >= recorded.sample.prompt_length)
         return true;
-    return position >= cell.candidates.first &&
-           kvr_bitmap_has(kept, position - cell.candidates.first);
+    return position >= recorded_cell.candidates.first &&
+           kvr_bitmap_has(kept, position - recorded_cell.candidates.first);
 }
 
 /* sum a v / sum a over all positions or the kept ones; 0 where the sum is. */
@@ -141,7 +80,7 @@ static double defined_error(size_t group, size_t first_row)
     double sum = 0;
     for (size_t h = group * ratio; h < (group + 1) * ratio; h++)
         for (size_t q = first_row; q < recorded.sample.query_count; q++, count++) {
-            double full[MOST_WIDTH], some[MOST_WIDTH], difference[MOST_WIDTH];
+            double full[REC_WIDTH], some[REC_WIDTH], difference[REC_WIDTH];
             output_of(h, group, q, true, full);
             output_of(h, group, q, false, some);
             for (size_t d = 0; d < recorded.width; d++)
@@ -154,13 +93,13 @@ static double defined_error(size_t group, size_t first_row)
 static void draw_trace(struct kvr_random *random, uint64_t decode)
 {
     uint32_t kv_heads = 1 + (uint32_t)kvr_random_below(random, 3);
-    uint32_t ratio = 1 + (uint32_t)kvr_random_below(random, MOST_HEADS / kv_heads);
-    uint64_t tokens = 10 + kvr_random_below(random, MOST_TOKENS - 10);
-    set_shape(ratio * kv_heads, kv_heads, tokens, tokens - decode,
-              1 + kvr_random_below(random, MOST_ROWS), 1 + kvr_random_below(random, MOST_WIDTH));
+    uint32_t ratio = 1 + (uint32_t)kvr_random_below(random, REC_HEADS / kv_heads);
+    uint64_t tokens = 10 + kvr_random_below(random, REC_TOKENS - 10);
+    set_shape(ratio * kv_heads, kv_heads, tokens, tokens - decode, 1 + kvr_random_below(random, 6),
+              1 + kvr_random_below(random, REC_WIDTH));
     recorded.sample.pad = kvr_random_below(random, 3);
     recorded.layer.sliding_window = kvr_random_below(random, 2) == 0 ? 7 : 0;
-    for (size_t h = 0; h < MOST_HEADS; h++)
+    for (size_t h = 0; h < REC_HEADS; h++)
         for (uint64_t t = 0; t < tokens; t++) {
             for (size_t q = 0; q < recorded.sample.query_count; q++)
                 recorded.rows[h][q][t] = (double)(float)kvr_random_uniform(random);
@@ -183,18 +122,16 @@ START_TEST(test_errors_are_as_defined)
     struct kvr_random random = kvr_random_stream(101, (uint64_t)_i);
     for (int round = 0; round < 30; round++) {
         draw_trace(&random, (uint64_t)_i);
-        write_trace(true);
+        recorded_write(KVR_FLOAT);
         size_t rows = recorded.sample.query_count, decode = (size_t)_i < rows ? (size_t)_i : rows;
         for (uint32_t group = 0; group < recorded.sample.kv_heads; group++) {
             error_of(group); /* only for the number of candidates */
-            trim_kept(cell.candidates.count);
+            trim_kept(recorded_cell.candidates.count);
             ck_assert_uint_eq(judge.row_count, decode > 0 ? decode : 1);
             double found = error_of(group);
             double expected = defined_error(group, rows - judge.row_count);
             ck_assert_double_eq_tol(found, expected, 1e-12);
         }
-        kvr_trace_close(trace);
-        trace = NULL;
     }
 }
 END_TEST
@@ -209,7 +146,7 @@ START_TEST(test_identity_of_dropped_mass)
         for (size_t d = 0; d < 3; d++)
             recorded.values[0][t][d] = (double)(float)kvr_random_normal(&random);
     }
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     for (size_t dropped = 1; dropped < 40; dropped += 3) {
         kept[0] = 0;
         kvr_bitmap_add_span(kept, dropped, 40);
@@ -257,7 +194,7 @@ START_TEST(test_small_errors)
         {1, 0},       /* 1 and 3: by luck the same */
     };
     set_small(1);
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kept[0] = cases[i].kept;
         ck_assert_double_eq_tol(error_of(0), cases[i].error, 1e-15);
@@ -271,14 +208,13 @@ START_TEST(test_decode_rows_are_judged)
     set_small(3); /* positions 1, 2 and 3 */
     recorded.rows[0][0][0] = 100;
     recorded.rows[0][1][2] = 100;
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     kept[0] = 3;
     ck_assert_double_eq_tol(error_of(0), 1.0 / 6, 1e-15);
     ck_assert_uint_eq(judge.row_count, 1);
-    kvr_trace_close(trace);
 
     recorded.sample.prompt_length = 4; /* no decode row: the last of the prompt */
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     ck_assert_double_eq_tol(error_of(0), 0.5, 1e-15); /* 1 for 2 */
     ck_assert_uint_eq(judge.row_count, 1);
 }
@@ -288,12 +224,11 @@ START_TEST(test_nothing_is_left_of_a_row)
 {
     set_small(1);
     recorded.sample.prompt_length = 4;
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     kept[0] = 0;
     ck_assert_double_eq(error_of(0), 1); /* o' is 0 */
     recorded.rows[0][0][3] = 0;
-    kvr_trace_close(trace);
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     kept[0] = 8; /* kept, but without attention */
     ck_assert_double_eq(error_of(0), 1);
 }
@@ -304,7 +239,7 @@ START_TEST(test_positions_before_a_window)
 {
     set_small(1);
     recorded.layer.sliding_window = 2;
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     kept[0] = 3;                                          /* positions 1 and 2: all candidates */
     ck_assert_double_eq_tol(error_of(0), 1.0 / 6, 1e-15); /* 7/3 for 2 */
 }
@@ -314,31 +249,29 @@ START_TEST(test_errors_that_do_not_apply)
 {
     kept[0] = 3;
     set_small(1);
-    write_trace(false); /* no values */
+    recorded.width = 0; /* no values */
+    recorded_write(KVR_FLOAT);
     ck_assert_double_nan(error_of(0));
     ck_assert_uint_eq(judge.row_count, 0);
-    kvr_trace_close(trace);
+    recorded.width = 1;
 
     recorded.rows[0][0][2] = NAN;
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     ck_assert_double_nan(error_of(0));
-    kvr_trace_close(trace);
 
     recorded.rows[0][0][2] = 0.25;
     recorded.values[0][1][0] = INFINITY;
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     ck_assert_double_nan(error_of(0));
-    kvr_trace_close(trace);
 
     recorded.values[0][1][0] = -7; /* the output is 0: no relative error */
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     ck_assert_double_nan(error_of(0));
-    kvr_trace_close(trace);
 
     recorded.values[0][1][0] = 1;
     for (size_t t = 0; t < 4; t++)
         recorded.rows[0][0][t] = 0; /* a row without mass */
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     ck_assert_double_nan(error_of(0));
 }
 END_TEST
@@ -354,7 +287,7 @@ START_TEST(test_groups_have_their_own_values)
     recorded.values[0][0][0] = recorded.values[0][1][0] = 1;
     recorded.values[1][0][0] = 1;
     recorded.values[1][1][0] = 5;
-    write_trace(true);
+    recorded_write(KVR_FLOAT);
     kept[0] = 1;
     ck_assert_double_eq(error_of(0), 0);
     ck_assert_double_eq_tol(error_of(1), 0.75, 1e-15); /* 1 for 4 */
@@ -365,12 +298,12 @@ Suite *kvr_suite_output_error(void)
 {
     Suite *suite = suite_create("output_error");
     TCase *definition = tcase_create("definition");
-    tcase_add_checked_fixture(definition, start, end);
+    tcase_add_checked_fixture(definition, start, recorded_end);
     tcase_add_loop_test(definition, test_errors_are_as_defined, 0, 4);
     tcase_add_test(definition, test_identity_of_dropped_mass);
     suite_add_tcase(suite, definition);
     TCase *hand = tcase_create("by hand");
-    tcase_add_checked_fixture(hand, start, end);
+    tcase_add_checked_fixture(hand, start, recorded_end);
     tcase_add_test(hand, test_small_errors);
     tcase_add_test(hand, test_decode_rows_are_judged);
     tcase_add_test(hand, test_nothing_is_left_of_a_row);

@@ -79,11 +79,12 @@ static void run(const char *policies[], size_t policy_count, bool match_physical
     ck_assert_int_eq(kvr_plan_add_budget(&plan, "0.5", NULL), KVR_OK);
     ck_assert_int_eq(kvr_plan_add_page_size(&plan, "1", NULL), KVR_OK);
     ck_assert_int_eq(kvr_plan_add_page_size(&plan, "4", NULL), KVR_OK);
+    ck_assert_int_eq(kvr_plan_settle(&plan, &trace, 1, NULL), KVR_OK);
     ck_assert_int_eq(kvr_summary_open(&plan, &summary, NULL), KVR_OK);
     ck_assert_int_eq(kvr_tables_open(&tables, scratch_path("out"), NULL), KVR_OK);
     ck_assert_int_eq(kvr_results_open(&results, &tables, &summary, NULL), KVR_OK);
     enum kvr_status status =
-        kvr_replay_trace(&plan, trace, results.observers, KVR_RESULT_TABLES, NULL, &err);
+        kvr_replay_trace(&plan, trace, results.observers, results.count, NULL, &err);
     ck_assert_msg(status == KVR_OK, "%s", err.message);
     kvr_results_free(&results);
     kvr_summary_finish(&summary);
@@ -319,7 +320,7 @@ START_TEST(test_figures_of_the_summary)
 
     /* mean, pages: of both layers' group 0, half a needle in each of three groups. */
     const struct kvr_kept_summary *kept =
-        kvr_summary_kept(&summary, (struct kvr_place){.policy = 1, .page = 1});
+        kvr_summary_kept(&summary, (struct kvr_place){.use = 1, .page = 1});
     ck_assert_uint_eq(kept->retained_groups, 3);
     ck_assert_double_eq_tol(kept->retained_sum, 0.53125 + 0.5 + 0.53125, 1e-12);
     ck_assert_uint_eq(kept->future_samples, 1);
@@ -328,7 +329,7 @@ START_TEST(test_figures_of_the_summary)
     ck_assert_uint_eq(kept->needles, 1);
     ck_assert_uint_eq(kept->needles_any, 0);
     /* mean, tokens, 0.25: kept whole in two of three. */
-    kept = kvr_summary_kept(&summary, (struct kvr_place){.policy = 1});
+    kept = kvr_summary_kept(&summary, (struct kvr_place){.use = 1});
     ck_assert_uint_eq(kept->needles_any, 1);
     ck_assert_uint_eq(kept->needles_strict, 0);
     ck_assert_double_eq_tol(kept->needle_fraction_sum, 2.0 / 3, 1e-12);

@@ -30,6 +30,8 @@ static void start(void)
         samples[i] = (struct kvr_sample){
             .prompt_length = 100, .needle_count = i < 2 ? 3 : 0, .needles = needles};
     }
+    ck_assert_int_eq(kvr_plan_settle(&plan, NULL, 0, NULL), KVR_OK);
+    ck_assert_uint_eq(plan.use_count, 4); /* each scorer with each policy */
     ck_assert_int_eq(kvr_summary_open(&plan, &summary, NULL), KVR_OK);
 }
 
@@ -66,7 +68,7 @@ static void add_needle(size_t sample, struct kvr_place place, size_t needle, boo
     ck_assert_int_eq(kvr_summary_add_needle(&summary, &key, &fact, NULL), KVR_OK);
 }
 
-static const struct kvr_place somewhere = {.score = 1, .policy = 1, .page = 0, .budget = 2};
+static const struct kvr_place somewhere = {.score = 1, .use = 3, .page = 0, .budget = 2};
 
 /* ------------------------------------------------------------------------- kept mass */
 
@@ -108,7 +110,7 @@ START_TEST(test_places_are_apart)
         for (size_t p = 0; p < 2; p++)
             for (size_t g = 0; g < 2; g++)
                 for (size_t b = 0; b < 3; b++) {
-                    const struct kvr_place place = {s, p, g, b};
+                    const struct kvr_place place = {s, 2 * s + p, g, b};
                     const struct kvr_overlap_fact overlap = {.place = place, .uor = 1};
                     struct kvr_cell_key key = in_sample(2);
                     add_kept(2, place, (double)++number, NAN, NAN, NAN, NAN);
@@ -121,7 +123,7 @@ START_TEST(test_places_are_apart)
         for (size_t p = 0; p < 2; p++)
             for (size_t g = 0; g < 2; g++)
                 for (size_t b = 0; b < 3; b++) {
-                    const struct kvr_place place = {s, p, g, b};
+                    const struct kvr_place place = {s, 2 * s + p, g, b};
                     const struct kvr_kept_summary *kept = kvr_summary_kept(&summary, place);
                     ck_assert_uint_eq(kept->retained_groups, 1);
                     ck_assert_double_eq(kept->retained_sum, (double)++number);
