@@ -116,9 +116,10 @@ static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,
     while (!isnan(scored->totals[head]))
         head++;
     kvr_fail(err, KVR_BAD_INPUT,
-             "\"%s\": /samples/%s/layers/%u: query head %zu is not finite under scorer %s",
+             "\"%s\": /samples/%s/layers/%u: %s head %zu is not finite under scorer %s",
              cell->key.trace->path, cell->key.sample->name, cell->key.layer->number,
-             (size_t)cell->key.group * cell->key.ratio + head, scored->score->label);
+             scored->heads == cell->key.ratio ? "query" : "KV",
+             (size_t)cell->key.group * scored->heads + head, scored->score->label);
     return kvr_hint(err, "--nan exclude leaves such groups out, --nan zero replaces the values");
 }
 

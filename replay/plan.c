@@ -3,12 +3,12 @@
  */
 #include "replay/plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/base/memory.h"
 #include "formats/base/number.h"
+#include "formats/base/text.h"
 
 struct kvr_plan kvr_plan_default(void)
 {
@@ -280,12 +280,15 @@ static enum kvr_status add_named_use(struct kvr_plan *plan, size_t policy, const
                                      struct kvr_error *err)
 {
     const struct kvr_score *score = &plan->policies[policy].score;
-    char text[256];
-    snprintf(text, sizeof text, "%s", score->label);
+    struct kvr_text text = {0};
+    kvr_text_string(&text, score->label);
     if (score->scorer->parameter == KVR_TAKES_NAME && score->name == NULL && column != NULL)
-        snprintf(text, sizeof text, "%s:%s", score->label, column);
+        kvr_text_add(&text, ":%s", column);
     size_t index = 0;
-    enum kvr_status status = own_score(plan, text, &index, err);
+    enum kvr_status status = kvr_text_check(&text, err);
+    if (status == KVR_OK)
+        status = own_score(plan, text.data, &index, err);
+    kvr_text_free(&text);
     if (status != KVR_OK)
         return status;
     plan->scores[index].named = true;
