@@ -16,10 +16,10 @@
 #include "formats/trace_writer.h"
 
 enum kvr_head_kind {
-    KVR_HEAD_SINK,      /* most mass on the first four tokens */
-    KVR_HEAD_RETRIEVAL, /* most mass on the needles, in rows that answer the question */
-    KVR_HEAD_LOCAL,     /* most mass on the last tokens */
-    KVR_HEAD_DIFFUSE,   /* most mass in the broad part */
+    KVR_KIND_SINK,      /* most mass on the first four tokens */
+    KVR_KIND_RETRIEVAL, /* most mass on the needles, in rows that answer the question */
+    KVR_KIND_LOCAL,     /* most mass on the last tokens */
+    KVR_KIND_DIFFUSE,   /* most mass in the broad part */
 };
 
 enum { KVR_SYNTH_SINKS = 4, KVR_SYNTH_MOST_TOKENS = 1 << 20, KVR_SYNTH_MOST_DECODE = 1 << 16 };

@@ -38,8 +38,8 @@ enum kvr_head_kind kvr_synth_head_kind(const struct kvr_synth_options *options, 
     uint32_t group = head / (query_heads / kv_heads);
     struct kvr_random random = kvr_random_stream(kvr_synth_key(options->seed, heads_part), layer);
     enum kvr_head_kind kind = (enum kvr_head_kind)((head + kvr_random_below(&random, 4)) % 4);
-    if (kind == KVR_HEAD_RETRIEVAL && (layer + group) % 2 != 0)
-        return KVR_HEAD_DIFFUSE;
+    if (kind == KVR_KIND_RETRIEVAL && (layer + group) % 2 != 0)
+        return KVR_KIND_DIFFUSE;
     return kind;
 }
 
@@ -63,10 +63,10 @@ struct kvr_synth_head kvr_synth_head(const struct kvr_synth_plan *plan, uint32_t
     uint64_t key = kvr_synth_key(layer_key, 1 + (uint64_t)number);
     struct kvr_random random = kvr_random_stream(key, 0);
     struct kvr_synth_head head = {.kind = kvr_synth_head_kind(plan->options, layer, number)};
-    bool sink = head.kind == KVR_HEAD_SINK, local = head.kind == KVR_HEAD_LOCAL;
+    bool sink = head.kind == KVR_KIND_SINK, local = head.kind == KVR_KIND_LOCAL;
     head.sink = sink ? between(&random, 0.65, 0.9) : between(&random, 0.03, 0.2);
     head.local = local ? between(&random, 0.5, 0.75) : between(&random, 0.01, 0.05);
-    head.needle = head.kind == KVR_HEAD_RETRIEVAL ? between(&random, 0.5, 0.7) : 0;
+    head.needle = head.kind == KVR_KIND_RETRIEVAL ? between(&random, 0.5, 0.7) : 0;
     head.width = between(&random, 3, 24);
     head.leak = plan->options->sink_logits ? between(&random, 0.05, 0.6) : 0;
     head.damage = choose_damage(plan, key);
