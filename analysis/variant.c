@@ -9,8 +9,8 @@ struct kvr_weighting kvr_weighting_of(const struct kvr_plan *plan)
 }
 
 enum kvr_status kvr_variant_make(const struct kvr_cell *cell, const struct kvr_scored *scored,
-                                 const struct kvr_weighting *weighting,
-                                 struct kvr_variant *variant, struct kvr_error *err)
+                                 const struct kvr_weighting *weighting, struct kvr_variant *variant,
+                                 struct kvr_error *err)
 {
     variant->plan = *cell->plan;
     variant->plan.tau = weighting->tau;

@@ -29,7 +29,7 @@ struct kvr_variant {
 
 /* Memory is the cell's. The vectors must be finite. */
 enum kvr_status kvr_variant_make(const struct kvr_cell *cell, const struct kvr_scored *scored,
-                                 const struct kvr_weighting *weighting,
-                                 struct kvr_variant *variant, struct kvr_error *err);
+                                 const struct kvr_weighting *weighting, struct kvr_variant *variant,
+                                 struct kvr_error *err);
 
 #endif

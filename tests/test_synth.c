@@ -84,12 +84,12 @@ static void assert_kind(const struct synth_row *row, void *context)
     bool asks = row->position + 4 >= sample->prompt_length;
     census->rows[kind]++;
     if (all_visible)
-        ck_assert_msg((sinks >= 0.5) == (kind == KVR_HEAD_SINK), "sink mass %g", sinks);
+        ck_assert_msg((sinks >= 0.5) == (kind == KVR_KIND_SINK), "sink mass %g", sinks);
     if (all_visible && asks)
-        ck_assert_msg((needles >= 0.45) == (kind == KVR_HEAD_RETRIEVAL), "needle mass %g", needles);
-    if (kind == KVR_HEAD_LOCAL)
+        ck_assert_msg((needles >= 0.45) == (kind == KVR_KIND_RETRIEVAL), "needle mass %g", needles);
+    if (kind == KVR_KIND_LOCAL)
         ck_assert_double_ge(recent, 0.35);
-    if (kind == KVR_HEAD_DIFFUSE && all_visible)
+    if (kind == KVR_KIND_DIFFUSE && all_visible)
         ck_assert_double_le(recent, 0.5);
     if (!all_visible)
         ck_assert_double_eq(sinks, 0);
@@ -113,7 +113,7 @@ static void assert_copies(const struct synth_row *row, void *context)
 {
     const struct kvr_synth_options *options = context;
     const struct kvr_sample *sample = row->sample;
-    if (kvr_synth_head_kind(options, row->layer->number, row->head) != KVR_HEAD_RETRIEVAL ||
+    if (kvr_synth_head_kind(options, row->layer->number, row->head) != KVR_KIND_RETRIEVAL ||
         row->position < sample->prompt_length || row->layer->sliding_window > 0)
         return;
     uint64_t j = row->position - sample->prompt_length, best = 0;
