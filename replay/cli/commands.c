@@ -15,6 +15,7 @@ extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
+extern const struct kvr_command kvr_command_scaling;
 extern const struct kvr_command kvr_command_synth;
 
 const struct kvr_command *const kvr_commands[] = {
@@ -25,6 +26,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_ablate,
     &kvr_command_synth,
     &kvr_command_quota,
+    &kvr_command_scaling,
     &kvr_command_help,
     NULL,
 };
