@@ -273,11 +273,12 @@ static void print_head(const struct kvr_ablation *ablation, const struct kvr_tra
     const struct kvr_plan *plan = ablation->plan;
     printf("%s%s%s\n", trace->name, trace->model != NULL ? "  " : "",
            trace->model != NULL ? trace->model : "");
-    printf("  coverage: %llu of %llu (layer, group) pairs, %llu of %llu layers; %llu groups in "
+    printf("  coverage: %llu of %llu (layer, group) pairs, %llu of %llu layers; %llu group%s in "
            "%llu sample%s\n",
            (unsigned long long)coverage->pairs, (unsigned long long)coverage->model_pairs,
            (unsigned long long)coverage->layers, (unsigned long long)coverage->model_layers,
-           (unsigned long long)coverage->groups, (unsigned long long)coverage->samples,
+           (unsigned long long)coverage->groups, coverage->groups == 1 ? "" : "s",
+           (unsigned long long)coverage->samples,
            coverage->samples == 1 ? "" : "s");
     char alpha[32] = "inf";
     if (!isinf(plan->entropy.alpha))
