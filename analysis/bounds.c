@@ -51,28 +51,34 @@ static double dawson_sankoff_lower(double r, double k, double pair_sum)
     return (2 * s1 / (m + 1) - 2 * s2 / (m * (m + 1))) / k;
 }
 
-/* Prim's algorithm. Head i is in the tree once best[i] is negative. r <= a few hundred. */
+/* Prim's algorithm; the heads that are not in the tree yet are the first `left` of `rest`. A tree
+   that leaves heads out, as where there are too many, still gives a valid upper bound. */
 static double spanning_tree_weight(const struct kvr_overlap *overlap)
 {
     enum { MOST_HEADS = 1024 };
     double best[MOST_HEADS];
+    unsigned rest[MOST_HEADS];
     size_t heads = overlap->heads < MOST_HEADS ? overlap->heads : MOST_HEADS;
-    for (size_t i = 1; i < heads; i++)
-        best[i] = as_double(overlap->pairs[i]);
+    size_t left = heads - 1, next = 0;
+    for (size_t i = 0; i < left; i++) {
+        rest[i] = (unsigned)(i + 1);
+        best[i] = as_double(overlap->pairs[i + 1]);
+        next = best[i] > best[next] ? i : next;
+    }
     double weight = 0;
-    for (size_t added = 1; added < heads; added++) {
-        size_t next = 0;
-        for (size_t i = 1; i < heads; i++)
-            if (best[i] >= 0 && (next == 0 || best[i] > best[next]))
-                next = i;
+    while (left > 0) {
+        const uint64_t *added = overlap->pairs + rest[next] * overlap->heads;
         weight += best[next];
-        best[next] = -1;
-        for (size_t i = 1; i < heads; i++) {
-            double other = as_double(overlap->pairs[next * overlap->heads + i]);
-            best[i] = best[i] >= 0 && other > best[i] ? other : best[i];
+        rest[next] = rest[--left];
+        best[next] = best[left];
+        next = 0;
+        for (size_t i = 0; i < left; i++) {
+            double other = as_double(added[rest[i]]);
+            best[i] = other > best[i] ? other : best[i];
+            next = best[i] > best[next] ? i : next;
         }
     }
-    return weight; /* of a subtree beyond MOST_HEADS: still a valid upper bound */
+    return weight;
 }
 
 struct kvr_bounds kvr_bounds_of(const struct kvr_overlap *overlap)
@@ -95,9 +101,8 @@ struct kvr_bounds kvr_bounds_of(const struct kvr_overlap *overlap)
 unsigned kvr_bounds_violations(const struct kvr_bounds *bounds, double uor)
 {
     const double tolerance = 1e-9;
-    const double lower[] = {bounds->bonferroni_lower, bounds->sandwich_lower,
-                            bounds->cauchy_lower, bounds->decaen_lower,
-                            bounds->dawson_sankoff_lower};
+    const double lower[] = {bounds->bonferroni_lower, bounds->sandwich_lower, bounds->cauchy_lower,
+                            bounds->decaen_lower, bounds->dawson_sankoff_lower};
     const double upper[] = {bounds->sandwich_upper, bounds->hunter_upper};
     unsigned violations = 0;
     for (size_t i = 0; i < sizeof lower / sizeof *lower; i++)

@@ -40,9 +40,13 @@ static void add_unit(struct kvr_curve *curve, size_t head, size_t unit)
 
 void kvr_curve_step(struct kvr_curve *curve)
 {
+    enum { AHEAD = 16 }; /* units come in no order that a cache could guess */
     size_t rank = (size_t)curve->quota++;
-    for (size_t head = 0; head < curve->heads; head++)
+    size_t soon = rank + AHEAD < curve->units ? rank + AHEAD : rank;
+    for (size_t head = 0; head < curve->heads; head++) {
+        __builtin_prefetch(curve->holders + curve->orders[head][soon] * curve->bytes, 1);
         add_unit(curve, head, curve->orders[head][rank]);
+    }
 }
 
 struct kvr_overlap kvr_curve_overlap(struct kvr_curve *curve)

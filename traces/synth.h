@@ -16,10 +16,10 @@
 #include "formats/trace_writer.h"
 
 enum kvr_head_kind {
-    KVR_HEAD_SINK,      /* most mass on the first four tokens */
-    KVR_HEAD_RETRIEVAL, /* most mass on the needles, in rows that answer the question */
-    KVR_HEAD_LOCAL,     /* most mass on the last tokens */
-    KVR_HEAD_DIFFUSE,   /* most mass in the broad part */
+    KVR_KIND_SINK,      /* most mass on the first four tokens */
+    KVR_KIND_RETRIEVAL, /* most mass on the needles, in rows that answer the question */
+    KVR_KIND_LOCAL,     /* most mass on the last tokens */
+    KVR_KIND_DIFFUSE,   /* most mass in the broad part */
 };
 
 enum { KVR_SYNTH_SINKS = 4, KVR_SYNTH_MOST_TOKENS = 1 << 20, KVR_SYNTH_MOST_DECODE = 1 << 16 };
@@ -38,6 +38,7 @@ struct kvr_synth_options {
     bool sink_logits;    /* rows sum below 1 */
     double nan_fraction; /* of the heads that get NaN rows */
     bool ties;           /* the broad part takes few values */
+    bool premise;        /* every group is in the regime of theorem 4, see below */
     bool accumulated;    /* column sums */
     bool columns;        /* scores/gate and scores/head-gate */
     bool qkv;            /* query, key and value, from which the rows are computed */
@@ -45,6 +46,13 @@ struct kvr_synth_options {
     uint64_t seed;
     unsigned threads;
 };
+
+/*
+ * With `premise`, one head of each group owns the needle: in every prompt row that sees it, 0.95 of
+ * its mass lies on the needle's middle token. Its siblings are diffuse heads, and the broad part is
+ * uniform, so that their entropies are those of "no idea". This is the regime in which theorem 4 of
+ * arXiv 2610.03135 promises something; recorded heads are rarely like that.
+ */
 
 /* One sample of 1024 + 8 tokens, 4 layers of 8/2 heads, 32 rows, one needle, stored as half. */
 struct kvr_synth_options kvr_synth_defaults(void);

@@ -47,9 +47,10 @@ struct kvr_synth_broad *kvr_synth_broad_new(const struct kvr_synth_options *opti
         return NULL;
     broad->ties = options->ties;
     broad->on_half_grid = options->storage.type.kind == KVR_HALF && !options->ties;
-    fill_table(group_spread, broad->group);
-    fill_table(head_spread, broad->head);
-    fill_table(row_spread, broad->row);
+    double scale = options->premise ? 0 : 1; /* without spread all factors are 1 */
+    fill_table(group_spread * scale, broad->group);
+    fill_table(head_spread * scale, broad->head);
+    fill_table(row_spread * scale, broad->row);
     for (int i = 0; i < ROUNDINGS; i++)
         broad->dither[i] = (i + 0.5) / ROUNDINGS;
     return broad;

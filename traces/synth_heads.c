@@ -17,6 +17,9 @@ static const double sink_shares[KVR_SYNTH_SINKS] = {0.7, 0.15, 0.1, 0.05};
 /* Beyond this many widths the local part is below the resolution of any element type. */
 static const double local_reach = 36;
 
+/* What the owner of a needle looks at with `premise`. */
+static const double premise_needle = 0.95, premise_sink = 0.01;
+
 /* A decode row's share on the needle token that it repeats; the rest goes to all needle tokens. */
 static const double copied_share = 0.7;
 
@@ -35,11 +38,13 @@ enum kvr_head_kind kvr_synth_head_kind(const struct kvr_synth_options *options, 
 {
     uint32_t query_heads, kv_heads;
     kvr_synth_layer_heads(options, layer, &query_heads, &kv_heads);
-    uint32_t group = head / (query_heads / kv_heads);
+    uint32_t ratio = query_heads / kv_heads, group = head / ratio;
+    if (options->premise)
+        return head % ratio == (layer + group) % ratio ? KVR_KIND_RETRIEVAL : KVR_KIND_DIFFUSE;
     struct kvr_random random = kvr_random_stream(kvr_synth_key(options->seed, heads_part), layer);
     enum kvr_head_kind kind = (enum kvr_head_kind)((head + kvr_random_below(&random, 4)) % 4);
-    if (kind == KVR_HEAD_RETRIEVAL && (layer + group) % 2 != 0)
-        return KVR_HEAD_DIFFUSE;
+    if (kind == KVR_KIND_RETRIEVAL && (layer + group) % 2 != 0)
+        return KVR_KIND_DIFFUSE;
     return kind;
 }
 
@@ -63,13 +68,20 @@ struct kvr_synth_head kvr_synth_head(const struct kvr_synth_plan *plan, uint32_t
     uint64_t key = kvr_synth_key(layer_key, 1 + (uint64_t)number);
     struct kvr_random random = kvr_random_stream(key, 0);
     struct kvr_synth_head head = {.kind = kvr_synth_head_kind(plan->options, layer, number)};
-    bool sink = head.kind == KVR_HEAD_SINK, local = head.kind == KVR_HEAD_LOCAL;
+    bool sink = head.kind == KVR_KIND_SINK, local = head.kind == KVR_KIND_LOCAL;
     head.sink = sink ? between(&random, 0.65, 0.9) : between(&random, 0.03, 0.2);
     head.local = local ? between(&random, 0.5, 0.75) : between(&random, 0.01, 0.05);
-    head.needle = head.kind == KVR_HEAD_RETRIEVAL ? between(&random, 0.5, 0.7) : 0;
+    head.needle = head.kind == KVR_KIND_RETRIEVAL ? between(&random, 0.5, 0.7) : 0;
     head.width = between(&random, 3, 24);
     head.leak = plan->options->sink_logits ? between(&random, 0.05, 0.6) : 0;
     head.damage = choose_damage(plan, key);
+    if (plan->options->premise) {
+        head.local = 0;
+        if (head.kind == KVR_KIND_RETRIEVAL) {
+            head.sink = premise_sink;
+            head.needle = premise_needle;
+        }
+    }
     return head;
 }
 
@@ -94,7 +106,7 @@ static uint64_t visible_needle_tokens(const struct kvr_synth_plan *plan, uint64_
 
 static bool asks(const struct kvr_synth_plan *plan, uint64_t position)
 {
-    return position + KVR_SYNTH_ASKING_ROWS >= plan->sample.prompt_length;
+    return plan->options->premise || position + KVR_SYNTH_ASKING_ROWS >= plan->sample.prompt_length;
 }
 
 struct kvr_synth_masses kvr_synth_row_masses(const struct kvr_synth_plan *plan,
@@ -148,9 +160,23 @@ static uint64_t copied_token(const struct kvr_synth_plan *plan, const struct spa
     return token >= row->first ? token : UINT64_MAX;
 }
 
+/* With `premise` a prompt row looks at one token of the needle, if it sees it. */
+static bool add_peak(const struct kvr_synth_plan *plan, const struct span_of_row *row, double mass)
+{
+    const struct kvr_span *needle = &plan->sample.needles[0];
+    uint64_t peak = needle->start + (needle->end - needle->start) / 2;
+    if (!plan->options->premise || row->position >= plan->sample.prompt_length ||
+        peak < row->first || peak > row->position)
+        return false;
+    add_at(row, peak, mass);
+    return true;
+}
+
 static void add_needles(const struct kvr_synth_plan *plan, const struct span_of_row *row,
                         double mass)
 {
+    if (add_peak(plan, row, mass))
+        return;
     uint64_t copied = copied_token(plan, row);
     if (copied != UINT64_MAX) {
         add_at(row, copied, mass * copied_share);

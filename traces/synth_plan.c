@@ -102,6 +102,19 @@ static enum kvr_status check_needles(const struct kvr_synth_options *options, st
                     (int)KVR_SYNTH_SINKS, (int)QUESTION_TOKENS);
 }
 
+static enum kvr_status check_premise(const struct kvr_synth_options *options, struct kvr_error *err)
+{
+    if (options->needles != 1)
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "premise: expected one needle, which one head of a group owns, found %llu",
+                        (unsigned long long)options->needles);
+    if (options->qkv || options->ties)
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "premise: expected rows from head profiles, found %s",
+                        options->qkv ? "query, key and value" : "ties");
+    return KVR_OK;
+}
+
 enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct kvr_error *err)
 {
     enum kvr_status status = check_shape(options, err);
@@ -118,7 +131,8 @@ enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct 
     if (options->rows + options->decode == 0 && !options->accumulated && !options->columns)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "rows: expected at least one row, column sums or columns, found none");
-    return options->qkv ? check_qkv(options, err) : KVR_OK;
+    status = options->premise ? check_premise(options, err) : KVR_OK;
+    return status == KVR_OK && options->qkv ? check_qkv(options, err) : status;
 }
 
 /* Samples. */

@@ -87,11 +87,11 @@ static void make_query(const struct kvr_synth_plan *plan, uint32_t head_number, 
     for (unsigned d = NOISE_DIM; d < dim; d++)
         vector[d] = direction[d] + own[d];
 
-    double sink = log(seen) + (head.kind == KVR_HEAD_SINK ? 1 : -3);
-    double local = head.kind == KVR_HEAD_LOCAL ? log(4 * seen) / FREQUENCIES : 0;
+    double sink = log(seen) + (head.kind == KVR_KIND_SINK ? 1 : -3);
+    double local = head.kind == KVR_KIND_LOCAL ? log(4 * seen) / FREQUENCIES : 0;
     bool asks = position + KVR_SYNTH_ASKING_ROWS >= sample->prompt_length;
     double tokens = (double)(sample->needle_count * plan->options->needle_length);
-    bool retrieves = head.kind == KVR_HEAD_RETRIEVAL && asks && tokens > 0;
+    bool retrieves = head.kind == KVR_KIND_RETRIEVAL && asks && tokens > 0;
     vector[SINK_DIM] = root * sink;
     vector[NEEDLE_DIM] = retrieves ? root * log(4 * seen / tokens) : 0;
     for (unsigned i = 0; i < FREQUENCIES; i++) {

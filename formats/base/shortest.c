@@ -3,6 +3,7 @@
  */
 #include "formats/base/shortest.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -158,14 +159,15 @@ static size_t lay_out(uint64_t digits, size_t count, int exponent, char *out)
     return length > whole + 1 ? length : whole;
 }
 
-/* 0 takes the short way; -0 does not, it prints as "-0". */
-static size_t write_zero(double value, char *out)
+/* Small whole numbers are common; -0 is none of them, it prints as "-0". */
+static size_t write_digit(double value, char *out)
 {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (bits != 0)
+    if (!(value >= 0 && value < 10) || signbit(value))
         return 0;
-    out[0] = '0';
+    int digit = (int)value;
+    if (digit < value)
+        return 0;
+    out[0] = (char)('0' + digit);
     return 1;
 }
 
@@ -176,8 +178,9 @@ static bool in_range(double value)
 
 size_t kvr_write_shortest(double value, char out[KVR_SHORTEST_ROOM])
 {
-    if (!in_range(value))
-        return write_zero(value, out);
+    size_t length = write_digit(value, out);
+    if (length > 0 || !in_range(value))
+        return length;
     struct expansion number = expand(value);
     uint64_t digits = round_to(&number, 100);
     if (reads_back(&number, digits))
@@ -191,8 +194,9 @@ size_t kvr_write_shortest(double value, char out[KVR_SHORTEST_ROOM])
 
 size_t kvr_write_figure(double value, char out[KVR_SHORTEST_ROOM])
 {
-    if (!in_range(value))
-        return write_zero(value, out);
+    size_t length = write_digit(value, out);
+    if (length > 0 || !in_range(value))
+        return length;
     struct expansion number = expand(value);
     return lay_out(round_to(&number, UINT64_C(100000000)), 9, number.exponent, out);
 }

@@ -133,7 +133,8 @@ static enum kvr_status run_session(struct session *session, const struct kvr_com
     const char *folder = kvr_argument(command, arguments, "-o");
     if (folder == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "-o DIR is missing: where should the tables go?");
-    enum kvr_status status = kvr_replay_request_parse(command, arguments, &session->request, err);
+    enum kvr_status status = kvr_replay_request_parse(
+        command, arguments, &kvr_replay_defaults, &session->request, err);
     if (status == KVR_OK)
         status = open_traces(session, arguments, err);
     if (status == KVR_OK)

@@ -35,6 +35,7 @@ static const struct kvr_option options_of_synth[] = {
     {"--sink-logits", NULL, "rows sum below 1, as in models with a sink logit"},
     {"--nan", "FRACTION",
      "fraction of the heads that get NaN rows: an early one, the last or all (0)"},
+    {"--premise", NULL, "every group is in the regime in which theorem 4 binds, see above"},
     {"--ties", NULL, "many scores of a row are equal"},
     {"--accumulated", "yes|no", "column sums of all prefill rows (yes)"},
     {"--columns", NULL, "adds scores/gate per KV head and scores/head-gate per query head"},
@@ -50,6 +51,9 @@ static const char help_text[] =
     "retrieval heads (on the needles, in the last four prefill rows and the decode rows; not in "
     "every group), local heads (on the last tokens) and diffuse heads (spread over everything). "
     "Heads of a group agree in part. The summary counts the kinds.\n"
+    "\n"
+    "With --premise one head of each group owns the needle, with 0.95 of its mass on the needle's "
+    "middle token in every prompt row that sees it, and its siblings look at everything alike.\n"
     "\n"
     "Column sums are those of the recorded prefill rows plus, for each row that is not recorded, "
     "what its head's profile lets expect; with every row recorded, or with --qkv, they are exact. "
@@ -201,6 +205,7 @@ static enum kvr_status read_options(const struct kvr_command *command,
     options->accumulated = accumulated == 1;
     options->mixed_heads = kvr_argument(command, arguments, "--mixed-heads") != NULL;
     options->sink_logits = kvr_argument(command, arguments, "--sink-logits") != NULL;
+    options->premise = kvr_argument(command, arguments, "--premise") != NULL;
     options->ties = kvr_argument(command, arguments, "--ties") != NULL;
     options->columns = kvr_argument(command, arguments, "--columns") != NULL;
     options->qkv = kvr_argument(command, arguments, "--qkv") != NULL;

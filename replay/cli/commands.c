@@ -9,11 +9,13 @@
 #include "replay/cli/nearest.h"
 
 extern const struct kvr_command kvr_command_bounds;
+extern const struct kvr_command kvr_command_ablate;
 extern const struct kvr_command kvr_command_check;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
+extern const struct kvr_command kvr_command_scaling;
 extern const struct kvr_command kvr_command_synth;
 
 const struct kvr_command *const kvr_commands[] = {
@@ -21,8 +23,10 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_check,
     &kvr_command_replay,
     &kvr_command_bounds,
+    &kvr_command_ablate,
     &kvr_command_synth,
     &kvr_command_quota,
+    &kvr_command_scaling,
     &kvr_command_help,
     NULL,
 };

@@ -188,37 +188,50 @@ static enum kvr_status parse_filters(const struct kvr_command *command,
     return status;
 }
 
-static const char *given_or(const char *given, const char *otherwise)
+const struct kvr_replay_defaults kvr_replay_defaults = {
+    .policies = "independent,mean,max,page-entrokv",
+    .budgets = "0.02,0.05,0.1,0.2,0.4",
+    .page_sizes = "1,16",
+};
+
+/* The lists of what is replayed, as given or by default. */
+static enum kvr_status parse_lists(const struct kvr_command *command,
+                                   const struct kvr_arguments *arguments,
+                                   const struct kvr_replay_defaults *defaults,
+                                   struct kvr_replay_request *request, struct kvr_error *err)
 {
-    return given != NULL ? given : otherwise;
+    const struct {
+        const char *option, *otherwise;
+        add_item add;
+        char ***kept;
+    } lists[] = {
+        {"--scorer", NULL, kvr_plan_add_score, NULL},
+        {"--policy", defaults->policies, kvr_plan_add_policy, NULL},
+        {"--budget", defaults->budgets, kvr_plan_add_budget, &request->budget_list},
+        {"--page-size", defaults->page_sizes, kvr_plan_add_page_size, NULL},
+    };
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; status == KVR_OK && i < sizeof lists / sizeof *lists; i++) {
+        const char *text = kvr_argument(command, arguments, lists[i].option);
+        if (text == NULL)
+            text = lists[i].otherwise;
+        if (text != NULL)
+            status =
+                add_list(&request->plan, lists[i].option, text, lists[i].add, lists[i].kept, err);
+    }
+    return status;
 }
 
 enum kvr_status kvr_replay_request_parse(const struct kvr_command *command,
                                          const struct kvr_arguments *arguments,
+                                         const struct kvr_replay_defaults *defaults,
                                          struct kvr_replay_request *request,
                                          struct kvr_error *err)
 {
     *request = (struct kvr_replay_request){.plan = kvr_plan_default()};
     struct kvr_plan *plan = &request->plan;
-    const char *scorers = kvr_argument(command, arguments, "--scorer");
-    request->default_scores = scorers == NULL;
-    enum kvr_status status = KVR_OK;
-    if (scorers != NULL)
-        status = add_list(plan, "--scorer", scorers, kvr_plan_add_score, NULL, err);
-    if (status == KVR_OK)
-        status = add_list(plan, "--policy",
-                          given_or(kvr_argument(command, arguments, "--policy"),
-                                   "independent,mean,max,page-entrokv"),
-                          kvr_plan_add_policy, NULL, err);
-    if (status == KVR_OK)
-        status = add_list(plan, "--budget",
-                          given_or(kvr_argument(command, arguments, "--budget"),
-                                   "0.02,0.05,0.1,0.2,0.4"),
-                          kvr_plan_add_budget, &request->budget_list, err);
-    if (status == KVR_OK)
-        status = add_list(plan, "--page-size",
-                          given_or(kvr_argument(command, arguments, "--page-size"), "1,16"),
-                          kvr_plan_add_page_size, NULL, err);
+    request->default_scores = kvr_argument(command, arguments, "--scorer") == NULL;
+    enum kvr_status status = parse_lists(command, arguments, defaults, request, err);
     if (status == KVR_OK)
         status = parse_choices(command, arguments, plan, err);
     if (status == KVR_OK)

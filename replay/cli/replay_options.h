@@ -17,9 +17,19 @@ struct kvr_replay_request {
     bool default_scores; /* no --scorer: whatever the traces can give */
 };
 
-/* Fills *request from the command line; release it in any case with kvr_replay_request_free. */
+/* Lists that hold where the command line has none; NULL: none. */
+struct kvr_replay_defaults {
+    const char *policies, *budgets, *page_sizes;
+};
+extern const struct kvr_replay_defaults kvr_replay_defaults;
+
+/*
+ * Fills *request from the command line; release it in any case with kvr_replay_request_free. Any
+ * command whose options bear the names of replay's may use it.
+ */
 enum kvr_status kvr_replay_request_parse(const struct kvr_command *command,
                                          const struct kvr_arguments *arguments,
+                                         const struct kvr_replay_defaults *defaults,
                                          struct kvr_replay_request *request,
                                          struct kvr_error *err);
 
