@@ -95,8 +95,8 @@ static enum kvr_status write_run_record(const struct session *session,
     const struct kvr_run_record record = {
         .arguments = arguments,
         .plan = &session->request.plan,
-        .trace_count = arguments->operand_count,
-        .paths = arguments->operands,
+        .trace_count = session->trace_count,
+        .traces = session->traces,
         .seconds = kvr_seconds() - session->started,
         .bytes_read = session->bytes_read,
     };

@@ -15,7 +15,7 @@ struct kvr_run_record {
     const struct kvr_arguments *arguments;
     const struct kvr_plan *plan;
     size_t trace_count;
-    const char *const *paths; /* [trace_count] */
+    struct kvr_trace *const *traces; /* [trace_count] */
     double seconds;
     uint64_t bytes_read;
 };
