@@ -15,6 +15,7 @@ promised_of() {
               --samples --layers --threads --device --quiet'
         ;;
     quota) echo '--layers --kv-heads --page --budget' ;;
+    compare) echo '--baseline --metric --page-size --budget --scorer --csv --json' ;;
     import) echo '-o --kv-heads --layout' ;;
     plot | report | ablate) echo '-o' ;;
     esac

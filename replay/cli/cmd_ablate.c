@@ -126,10 +126,11 @@ static enum kvr_status write_tables(struct session *session, const struct kvr_ar
     if (status == KVR_OK)
         status = kvr_ablation_write(&session->ablation, &tables, err);
     const struct kvr_run_record record = {
+        .name = "ablation.json",
         .arguments = arguments,
         .plan = &session->request.plan,
         .trace_count = 1,
-        .paths = arguments->operands,
+        .traces = &session->trace,
         .seconds = kvr_seconds() - session->started,
         .bytes_read = kvr_trace_bytes_read(session->trace),
     };

@@ -93,10 +93,11 @@ static enum kvr_status write_run_record(const struct session *session,
                                         struct kvr_tables *tables, struct kvr_error *err)
 {
     const struct kvr_run_record record = {
+        .name = "run.json",
         .arguments = arguments,
         .plan = &session->request.plan,
-        .trace_count = arguments->operand_count,
-        .paths = arguments->operands,
+        .trace_count = session->trace_count,
+        .traces = session->traces,
         .seconds = kvr_seconds() - session->started,
         .bytes_read = session->bytes_read,
     };

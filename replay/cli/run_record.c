@@ -61,18 +61,43 @@ static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
     kvr_json_end(json);
 }
 
-static enum kvr_status write_input(struct kvr_json *json, const char *path, struct kvr_error *err)
+/* What comparing needs of the samples and no table holds: depths of needles, bytes of a token. */
+static void write_samples(struct kvr_json *json, const struct kvr_plan *plan,
+                          const struct kvr_trace *trace)
+{
+    kvr_json_list(json, "samples");
+    for (size_t s = 0; s < trace->sample_count; s++) {
+        const struct kvr_sample *sample = &trace->samples[s];
+        if (!kvr_plan_wants_sample(plan, sample))
+            continue;
+        kvr_json_object(json, NULL);
+        kvr_json_string(json, "name", sample->name);
+        kvr_json_unsigned(json, "prompt_length", sample->prompt_length);
+        kvr_json_unsigned(json, "pad", sample->pad);
+        if (sample->head_dim > 0)
+            kvr_json_unsigned(json, "head_dim", sample->head_dim);
+        else
+            kvr_json_null(json, "head_dim");
+        kvr_json_end(json);
+    }
+    kvr_json_end(json);
+}
+
+static enum kvr_status write_input(struct kvr_json *json, const struct kvr_plan *plan,
+                                   const struct kvr_trace *trace, struct kvr_error *err)
 {
     struct kvr_checksum checksum;
-    enum kvr_status status = kvr_checksum_file(path, &checksum, err);
+    enum kvr_status status = kvr_checksum_file(trace->path, &checksum, err);
     if (status != KVR_OK)
         return status;
     struct kvr_text hash = {0};
     kvr_text_add(&hash, "%016llx", (unsigned long long)checksum.fnv);
     kvr_json_object(json, NULL);
-    kvr_json_string(json, "path", path);
+    kvr_json_string(json, "path", trace->path);
+    kvr_json_string(json, "name", trace->name);
     kvr_json_unsigned(json, "bytes", checksum.size);
     kvr_json_string(json, checksum.sampled ? "fnv1a_sampled" : "fnv1a", hash.data);
+    write_samples(json, plan, trace);
     kvr_json_end(json);
     kvr_text_free(&hash);
     return KVR_OK;
@@ -111,7 +136,7 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record,
     kvr_json_array(&json, "inputs");
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < record->trace_count; i++)
-        status = write_input(&json, record->paths[i], err);
+        status = write_input(&json, record->plan, record->traces[i], err);
     kvr_json_end(&json);
     kvr_json_string(&json, "host", host);
     kvr_json_unsigned(&json, "threads", record->plan->threads);
@@ -125,7 +150,7 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record,
         status = kvr_text_check(&text, err);
     struct kvr_outfile *file;
     if (status == KVR_OK)
-        status = kvr_tables_add(tables, "run.json", NULL, &file, err);
+        status = kvr_tables_add(tables, record->name, NULL, &file, err);
     if (status == KVR_OK)
         status = kvr_outfile_write(file, text.data, text.length, err);
     kvr_text_free(&text);

@@ -1,5 +1,5 @@
 /*
- * run.json: what was run on what, so that a table can be traced back to its inputs.
+ * run.json and its like: what was run on what, so that a table can be traced back to its inputs.
  */
 #ifndef KVR_RUN_RECORD_H
 #define KVR_RUN_RECORD_H
@@ -12,10 +12,11 @@
 #include "replay/plan.h"
 
 struct kvr_run_record {
+    const char *name; /* of the file: "run.json" of a replay */
     const struct kvr_arguments *arguments;
     const struct kvr_plan *plan;
     size_t trace_count;
-    const char *const *paths; /* [trace_count] */
+    struct kvr_trace *const *traces; /* [trace_count] */
     double seconds;
     uint64_t bytes_read;
 };
