@@ -32,9 +32,11 @@ static enum kvr_status expected(const struct parser *parser, const char *what)
     if (parser->at == parser->end)
         return kvr_fail(parser->err, KVR_BAD_INPUT, "line %u: expected %s, found the end",
                         parser->line, what);
-    return kvr_fail(
-        parser->err, KVR_BAD_INPUT, "line %u: expected %s, found \"%.*s\"", parser->line, what,
-        parser->end - parser->at < 12 ? (int)(parser->end - parser->at) : 12, parser->at);
+    int shown = 0;
+    while (shown < 12 && parser->at + shown < parser->end && parser->at[shown] != '\n')
+        shown++;
+    return kvr_fail(parser->err, KVR_BAD_INPUT, "line %u: expected %s, found \"%.*s\"",
+                    parser->line, what, shown, parser->at);
 }
 
 static void skip_blanks(struct parser *parser)
