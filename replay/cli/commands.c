@@ -18,6 +18,7 @@ extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
 extern const struct kvr_command kvr_command_scaling;
 extern const struct kvr_command kvr_command_synth;
+extern const struct kvr_command kvr_command_table;
 
 const struct kvr_command *const kvr_commands[] = {
     &kvr_command_info,
@@ -26,6 +27,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_bounds,
     &kvr_command_compare,
     &kvr_command_ablate,
+    &kvr_command_table,
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_scaling,
