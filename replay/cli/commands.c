@@ -10,6 +10,7 @@
 
 extern const struct kvr_command kvr_command_bounds;
 extern const struct kvr_command kvr_command_check;
+extern const struct kvr_command kvr_command_claims;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_quota;
@@ -21,6 +22,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_check,
     &kvr_command_replay,
     &kvr_command_bounds,
+    &kvr_command_claims,
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_help,
