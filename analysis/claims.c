@@ -137,7 +137,7 @@ static void fold(struct kvr_claim *claim)
         snprintf(reason, sizeof claim->reason, "in all %llu settings", (unsigned long long)all);
     else
         snprintf(reason, sizeof claim->reason,
-                 "holds in %llu of %llu settings, the contrary in %llu, open in %llu",
+                 "holds in %llu of %llu settings, fails in %llu, open in %llu",
                  (unsigned long long)holds, (unsigned long long)all, (unsigned long long)fails,
                  (unsigned long long)open);
 }

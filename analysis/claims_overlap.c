@@ -84,7 +84,8 @@ typedef enum kvr_status (*judge_setting)(struct kvr_judge *judge,
                                          const struct kvr_overlap_setting *setting,
                                          struct kvr_claim_line *line);
 
-static enum kvr_status judge_settings(struct kvr_judge *judge, judge_setting one)
+/* Adds a line for each setting that `one` gives a figure; `none` says why there is none. */
+static enum kvr_status judge_settings(struct kvr_judge *judge, judge_setting one, const char *none)
 {
     const struct kvr_replay_results *results = judge->results;
     enum kvr_status status = KVR_OK;
@@ -94,13 +95,15 @@ static enum kvr_status judge_settings(struct kvr_judge *judge, judge_setting one
         if (groups_of(setting) == 0)
             continue;
         status = one(judge, setting, &line);
-        if (status == KVR_OK)
+        if (status == KVR_OK && !isnan(line.figures[0]))
             status = kvr_judge_add(judge, &line);
     }
     if (status == KVR_OK && judge->claim->line_count == 0)
-        kvr_judge_open(judge, "no group has two query heads or more");
+        kvr_judge_open(judge, "%s", none);
     return status;
 }
+
+static const char no_pairs[] = "no group has two query heads or more";
 
 /* The UOR is at least 1 by definition, so its mean is above 1 as soon as two heads differ once. */
 static enum kvr_status overhead_of(struct kvr_judge *judge,
@@ -117,7 +120,7 @@ static enum kvr_status overhead_of(struct kvr_judge *judge,
 static enum kvr_status judge_overhead(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {
     (void)kind;
-    return judge_settings(judge, overhead_of);
+    return judge_settings(judge, overhead_of, no_pairs);
 }
 
 static enum kvr_status nearness_of(struct kvr_judge *judge,
@@ -131,7 +134,7 @@ static enum kvr_status nearness_of(struct kvr_judge *judge,
 static enum kvr_status judge_nearness(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {
     (void)kind;
-    return judge_settings(judge, nearness_of);
+    return judge_settings(judge, nearness_of, no_pairs);
 }
 
 static enum kvr_status twofold_of(struct kvr_judge *judge,
@@ -144,10 +147,10 @@ static enum kvr_status twofold_of(struct kvr_judge *judge,
 static enum kvr_status judge_twofold(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {
     (void)kind;
-    return judge_settings(judge, twofold_of);
+    return judge_settings(judge, twofold_of, no_pairs);
 }
 
-/* Exact in each setting: is there a certified group where there is one to certify? */
+/* Exact in each setting that has groups to certify: is one certified? */
 static enum kvr_status reach_of(struct kvr_judge *judge, const struct kvr_overlap_setting *setting,
                                 struct kvr_claim_line *line)
 {
@@ -155,18 +158,19 @@ static enum kvr_status reach_of(struct kvr_judge *judge, const struct kvr_overla
     line->figures[1] = mean_of(setting, twofold);
     line->figures[2] = mean_of(setting, certified_1);
     line->figures[3] = mean_of(setting, certified_t);
-    line->verdict = line->figures[0] > 0 ? KVR_HOLDS : line->figures[1] > 0 ? KVR_FAILS : KVR_OPEN;
+    line->verdict = line->figures[0] > 0 ? KVR_HOLDS : KVR_FAILS;
+    if (!(line->figures[1] > 0)) /* nothing to certify */
+        line->figures[0] = NAN;
     return status;
 }
 
 static enum kvr_status judge_reach(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {
     (void)kind;
-    return judge_settings(judge, reach_of);
+    return judge_settings(judge, reach_of, "no group has twofold overhead");
 }
 
-/* ------------------------------------------------------------------------------ exact statements
- */
+/* ------------------------------------------------------------ exact statements */
 
 static enum kvr_status judge_soundness(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {

@@ -9,8 +9,7 @@
 
 static const char entropy_policy[] = "page-entrokv";
 
-/* ------------------------------------------------------------------------------ exact statements
- */
+/* ------------------------------------------------------------ exact statements */
 
 static enum kvr_status judge_pooled(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {

@@ -86,7 +86,7 @@ const struct kvr_command kvr_command_claims = {
         "does not hold, or cannot be judged, and why. Exact statements hold in every row or "
         "they do not. The others are judged for each scorer, page size and budget by a "
         "bootstrap interval over samples; below three samples there is none. A statement holds "
-        "if it holds in every setting and does not hold if the contrary holds in one.\n"
+        "if it holds in every setting and does not hold if it fails in one.\n"
         "\n"
         "Policies that pool are compared at equal quotas, which is equal memory; independent "
         "heads only where the replay was made with --match physical.",

@@ -195,7 +195,7 @@ static void add_figures(struct kvr_text *page, const struct kvr_replay_results *
                         const struct kvr_claims *claims)
 {
     kvr_text_string(page, "\nFigures by setting, their intervals below; y: the statement holds, n: "
-                          "the contrary, else open\n");
+                          "it fails, else open\n");
     for (size_t i = 0; i < claims->count; i++) {
         const struct kvr_claim *claim = &claims->claims[i];
         if (claim->line_count == 0)
