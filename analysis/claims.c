@@ -133,6 +133,12 @@ static void fold(struct kvr_claim *claim)
     if (open == all && samples < KVR_LEAST_SAMPLES)
         snprintf(reason, sizeof claim->reason, "%zu sample%s, an interval needs %d", samples,
                  samples == 1 ? "" : "s", KVR_LEAST_SAMPLES);
+    else if (open == all)
+        snprintf(reason, sizeof claim->reason, "%s",
+                 all == 1 ? "the one setting's interval leaves it open"
+                          : "every setting's interval leaves it open");
+    else if (holds == all && all == 1)
+        snprintf(reason, sizeof claim->reason, "in the one setting");
     else if (holds == all)
         snprintf(reason, sizeof claim->reason, "in all %llu settings", (unsigned long long)all);
     else
