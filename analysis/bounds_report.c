@@ -328,8 +328,7 @@ static enum kvr_status take_bounds(void *state, const struct kvr_table_reader *r
     return status;
 }
 
-/* ------------------------------------------------------------------------------ a row of premises
- */
+/* ------------------------------------------------------------ a row of premises */
 
 /* Scores that are no attention may be negative; cor. 2 speaks of distributions. */
 static bool may_be_negative(const char *scorer)

@@ -248,8 +248,7 @@ void kvr_table_reader_close(struct kvr_table_reader *reader)
     free(reader);
 }
 
-/* ------------------------------------------------------------------------------ fields to members
- */
+/* ------------------------------------------------------------ fields to members */
 
 /* What a writer puts for a value beyond every number. */
 static bool parse_infinity(const char *text, double *value)

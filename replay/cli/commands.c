@@ -12,6 +12,7 @@ extern const struct kvr_command kvr_command_bounds;
 extern const struct kvr_command kvr_command_ablate;
 extern const struct kvr_command kvr_command_check;
 extern const struct kvr_command kvr_command_compare;
+extern const struct kvr_command kvr_command_claims;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_plot;
@@ -30,6 +31,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_ablate,
     &kvr_command_table,
     &kvr_command_plot,
+    &kvr_command_claims,
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_scaling,
