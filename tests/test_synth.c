@@ -248,6 +248,78 @@ START_TEST(ties_are_many_where_asked)
 }
 END_TEST
 
+/* The regime of theorem 4: an owner of the needle, and siblings that look at everything alike. */
+
+struct premise_counts {
+    size_t owners, siblings;
+};
+
+/* Between the sinks and the row's end a sibling's values are all the same. */
+static bool is_uniform(const struct synth_row *row)
+{
+    uint64_t start = row->first > row->sample->pad + 4 ? row->first : row->sample->pad + 4;
+    for (uint64_t t = start; t <= row->position; t++)
+        if (fabs(row->values[t] / row->values[start] - 1) > 1e-12)
+            return false;
+    return true;
+}
+
+static void look_at_premise(const struct synth_row *row, void *context)
+{
+    struct premise_counts *counts = context;
+    const struct kvr_span *needle = &row->sample->needles[0];
+    uint64_t peak = (needle->start + needle->end) / 2;
+    if (row->position >= row->sample->prompt_length || peak < row->first || peak > row->position)
+        return;
+    if (fabs(row->values[peak] - 0.95) < 0.01)
+        counts->owners++;
+    else {
+        ck_assert(is_uniform(row));
+        counts->siblings++;
+    }
+}
+
+START_TEST(premise_gives_each_group_an_owner)
+{
+    struct kvr_synth_options options = synth_small_options();
+    options.premise = true;
+    options.needles = 1;
+    options.needle_length = 5;
+    options.query_heads = 12;
+    options.kv_heads = 3;
+    struct premise_counts counts = {0, 0};
+    double tolerance = 1e-13; /* equal terms round in the same direction */
+    struct kvr_trace *trace = synth_trace(&options);
+    synth_each_row(trace, synth_assert_row, &tolerance);
+    synth_each_row(trace, look_at_premise, &counts);
+    kvr_trace_close(trace);
+    ck_assert_uint_gt(counts.owners, 100);
+    ck_assert_uint_eq(counts.siblings, 3 * counts.owners); /* r = 4 */
+    for (uint32_t layer = 0; layer < options.layers; layer++)
+        for (uint32_t group = 0; group < 3; group++) {
+            unsigned owners = 0;
+            for (uint32_t h = 0; h < 4; h++)
+                owners += kvr_synth_head_kind(&options, layer, group * 4 + h) == KVR_KIND_RETRIEVAL;
+            ck_assert_uint_eq(owners, 1);
+        }
+}
+END_TEST
+
+START_TEST(premise_needs_one_needle_and_profiles)
+{
+    struct kvr_synth_options options = synth_small_options();
+    struct kvr_error err = KVR_ERROR_NONE;
+    options.premise = true;
+    ck_assert_int_eq(kvr_synth_write(scratch_path("s.h5"), &options, NULL, &err), KVR_BAD_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "expected one needle"));
+    options.needles = 1;
+    options.ties = true;
+    ck_assert_int_eq(kvr_synth_write(scratch_path("s.h5"), &options, NULL, &err), KVR_BAD_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "found ties"));
+    ck_assert_uint_eq(scratch_entries(), 0);
+}
+END_TEST
+
 Suite *kvr_suite_synth(void)
 {
     Suite *suite = suite_create("synth");
@@ -262,6 +334,8 @@ Suite *kvr_suite_synth(void)
     tcase_add_test(tcase, layers_differ_where_asked);
     tcase_add_test(tcase, some_heads_get_rows_that_are_not_finite);
     tcase_add_test(tcase, ties_are_many_where_asked);
+    tcase_add_test(tcase, premise_gives_each_group_an_owner);
+    tcase_add_test(tcase, premise_needs_one_needle_and_profiles);
     suite_add_tcase(suite, tcase);
     return suite;
 }
