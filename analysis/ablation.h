@@ -40,6 +40,7 @@ enum kvr_ablation_measure {
     KVR_MEASURE_ABOVE_UNIFORM,  /* the same minus 1/r */
     KVR_MEASURE_WEIGHT_RISES,   /* 1: it is larger than at the setting before */
     KVR_MEASURE_SINK_MASS,      /* of each head */
+    KVR_MEASURE_DIVISOR_OFF,    /* 1: 1 - sink mass differs from what lies outside by over 1 % */
     KVR_MEASURE_SINK_WEIGHT,    /* of each sink head */
     KVR_MEASURE_CONTEXT_WEIGHT, /* of each contextual head */
     KVR_MEASURE_SAME_PAGES,     /* share of the kept pages that the plan's weighting keeps too */

@@ -40,6 +40,7 @@ static const struct kvr_ablation_column sinks_columns[] = {
     {"heads", KVR_COLUMN_COUNT, KVR_MEASURE_SINK_MASS, 0},
     {"sink_mass", KVR_COLUMN_SPREAD, KVR_MEASURE_SINK_MASS, 0},
     {"entropy", KVR_COLUMN_SPREAD, KVR_MEASURE_ENTROPY, 0},
+    {"divisor_off", KVR_COLUMN_SUM, KVR_MEASURE_DIVISOR_OFF, 0},
     {"sink_heads", KVR_COLUMN_COUNT, KVR_MEASURE_SINK_WEIGHT, 0},
     {"contextual_heads", KVR_COLUMN_COUNT, KVR_MEASURE_CONTEXT_WEIGHT, 0},
     {"masquerade", KVR_COLUMN_RATIO, KVR_MEASURE_SINK_WEIGHT, KVR_MEASURE_CONTEXT_WEIGHT},

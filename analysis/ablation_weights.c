@@ -76,6 +76,18 @@ static enum kvr_status add_weights(const struct kvr_ablation_place *place,
     return status;
 }
 
+/* The paper isolates by dividing by 1 - sink mass; where a row does not sum to 1 as stored, that is
+   another number than the sum of what is left, and may even be negative. */
+static bool divisor_is_off(const struct kvr_variant *variant, size_t head, double sink_mass)
+{
+    const struct kvr_candidates *candidates = &variant->cell.candidates;
+    const float *vector = variant->scored.vectors + head * candidates->count;
+    double rest = 0;
+    for (size_t t = candidates->sinks; t < candidates->count; t++)
+        rest += (double)vector[t];
+    return fabs(1 - sink_mass - rest) > 0.01 * rest;
+}
+
 static enum kvr_status add_census(const struct kvr_ablation_place *place,
                                   const struct kvr_variant *variant)
 {
@@ -89,6 +101,9 @@ static enum kvr_status add_census(const struct kvr_ablation_place *place,
     for (size_t h = 0; status == KVR_OK && h < heads; h++) {
         double weight = census[h].weight_isolated;
         status = kvr_ablation_add(place, KVR_MEASURE_SINK_MASS, census[h].sink_mass);
+        if (status == KVR_OK)
+            status = kvr_ablation_add(place, KVR_MEASURE_DIVISOR_OFF,
+                                      divisor_is_off(variant, h, census[h].sink_mass));
         if (status == KVR_OK && census[h].class == KVR_HEAD_SINK)
             status = kvr_ablation_add(place, KVR_MEASURE_SINK_WEIGHT, weight);
         if (status == KVR_OK && census[h].class == KVR_HEAD_CONTEXTUAL)

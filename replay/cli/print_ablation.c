@@ -44,13 +44,10 @@ static const struct shown order_shown[] = {
     KEPT_SHOWN,
 };
 static const struct shown sinks_shown[] = {
-    {"sink mass", "sink_mass", FIGURE, 3, 1},
-    {"entropy", "entropy", FIGURE, 3, 1},
-    {"sink heads", "sink_heads", FIGURE, 0, 1},
-    {"contextual", "contextual_heads", FIGURE, 0, 1},
-    {"masquerade", "masquerade", FIGURE, 3, 1},
-    {"max weight", "max_weight", FIGURE, 4, 1},
-    KEPT_SHOWN,
+    {"sink mass", "sink_mass", FIGURE, 3, 1},         {"entropy", "entropy", FIGURE, 3, 1},
+    {"1-p off", "divisor_off", FIGURE, 0, 1},         {"sink heads", "sink_heads", FIGURE, 0, 1},
+    {"contextual", "contextual_heads", FIGURE, 0, 1}, {"masquerade", "masquerade", FIGURE, 3, 1},
+    {"max weight", "max_weight", FIGURE, 4, 1},       KEPT_SHOWN,
 };
 static const struct shown window_shown[] = {
     {"entropy", "entropy", FIGURE, 3, 1},
@@ -278,8 +275,7 @@ static void print_head(const struct kvr_ablation *ablation, const struct kvr_tra
            (unsigned long long)coverage->pairs, (unsigned long long)coverage->model_pairs,
            (unsigned long long)coverage->layers, (unsigned long long)coverage->model_layers,
            (unsigned long long)coverage->groups, coverage->groups == 1 ? "" : "s",
-           (unsigned long long)coverage->samples,
-           coverage->samples == 1 ? "" : "s");
+           (unsigned long long)coverage->samples, coverage->samples == 1 ? "" : "s");
     char alpha[32] = "inf";
     if (!isinf(plan->entropy.alpha))
         snprintf(alpha, sizeof alpha, "%g", plan->entropy.alpha);
