@@ -28,7 +28,8 @@ static const struct compare_entry *entry_at(const struct compare_store *store,
 }
 
 /* The uses of one page size at one budget, against each other. */
-static enum kvr_status compare_at(struct compare_room *room, const struct kvr_compare_options *options,
+static enum kvr_status compare_at(struct compare_room *room,
+                                  const struct kvr_compare_options *options,
                                   struct kvr_comparison *comparison, size_t page, size_t budget,
                                   struct kvr_error *err)
 {
@@ -37,8 +38,8 @@ static enum kvr_status compare_at(struct compare_room *room, const struct kvr_co
         entry_at(store, comparison, page, comparison->baseline, budget);
     const struct compare_entry *ceiling =
         entry_at(store, comparison, page, comparison->ceiling, budget);
-    bool over = baseline != NULL && kvr_compared_over(kvr_compared_at(
-                                        comparison, page, comparison->baseline, budget));
+    bool over = baseline != NULL &&
+                kvr_compared_over(kvr_compared_at(comparison, page, comparison->baseline, budget));
     enum kvr_status status = KVR_OK;
     for (size_t use = 0; status == KVR_OK && use < comparison->use_count; use++) {
         struct kvr_compared *compared = kvr_compared_at(comparison, page, use, budget);
@@ -234,7 +235,8 @@ static enum kvr_status compare_store_entries(struct compare_room *room,
             for (size_t use = 0; use < comparison->use_count; use++) {
                 const struct compare_entry *entry = entry_at(store, comparison, page, use, b);
                 if (entry != NULL)
-                    compare_describe(room, options->element_bytes, entry, kvr_compared_at(comparison, page, use, b));
+                    compare_describe(room, options->element_bytes, entry,
+                                     kvr_compared_at(comparison, page, use, b));
             }
         }
     status = choose_baseline(options, comparison, err);

@@ -42,9 +42,9 @@ enum { KVR_COMPARE_DEPTHS = 5 };
 
 enum kvr_pairing {
     KVR_PAIRED,
-    KVR_PAIR_BASELINE,      /* it is the baseline */
-    KVR_PAIR_MORE_MEMORY,   /* it, or the baseline, holds over 1 % more than the budget */
-    KVR_PAIR_NOTHING,       /* no unit has a value in both */
+    KVR_PAIR_BASELINE,    /* it is the baseline */
+    KVR_PAIR_MORE_MEMORY, /* it, or the baseline, holds over 1 % more than the budget */
+    KVR_PAIR_NOTHING,     /* no unit has a value in both */
 };
 
 /* One policy at one budget. */
@@ -54,11 +54,11 @@ struct kvr_compared {
     double tokens;  /* kept, mean over cells */
     double bytes;   /* kept by a sample, mean over samples; NaN if a head size is not known */
     double memory;  /* units held / units of the uniform quota */
-    double means[KVR_METRICS]; /* mean over samples; NaN where it does not apply */
+    double means[KVR_METRICS];        /* mean over samples; NaN where it does not apply */
     double needle_any, needle_strict; /* share of needles kept whole in one, in every cell */
-    uint64_t samples; /* behind the mean of the chosen measure */
+    uint64_t samples;                 /* behind the mean of the chosen measure */
 
-    enum kvr_pairing pairing; /* what follows is of pairs, NaN or 0 else */
+    enum kvr_pairing pairing;       /* what follows is of pairs, NaN or 0 else */
     struct kvr_interval difference; /* policy - baseline, in the measure's own units */
     uint64_t wins, ties, losses;    /* of units */
     double regret; /* what clairvoyant does better, over shared units; NaN without clairvoyant */
@@ -84,10 +84,11 @@ struct kvr_comparison {
     struct kvr_compare_use *uses; /* in the order of the tables */
     uint64_t *page_sizes;
     char **budgets;
-    double *budget_units; /* [pages][budgets] tokens or pages of the uniform quota, mean over cells */
-    size_t baseline;       /* use; use_count: none can be */
+    double
+        *budget_units; /* [pages][budgets] tokens or pages of the uniform quota, mean over cells */
+    size_t baseline;   /* use; use_count: none can be */
     bool baseline_asked;
-    size_t ceiling; /* the use clairvoyant; use_count: there is none */
+    size_t ceiling;                /* the use clairvoyant; use_count: there is none */
     struct kvr_compared *compared; /* see kvr_compared_at */
 };
 

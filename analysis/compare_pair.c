@@ -11,7 +11,7 @@
 #include "replay/bitmap.h"
 
 enum kvr_status compare_room_open(const struct compare_store *store, struct compare_room *room,
-                                 struct kvr_error *err)
+                                  struct kvr_error *err)
 {
     size_t samples = store->samples.count, layer_pools;
     *room = (struct compare_room){.store = store};
@@ -137,8 +137,8 @@ struct needle_means {
     double fraction, any, strict;
 };
 
-static struct needle_means mean_of_needles(struct compare_room *room, const struct compare_entry *entry,
-                                           uint64_t *samples)
+static struct needle_means mean_of_needles(struct compare_room *room,
+                                           const struct compare_entry *entry, uint64_t *samples)
 {
     const struct compare_store *store = room->store;
     struct needle_means means = {0, 0, 0};
@@ -163,7 +163,8 @@ static struct needle_means mean_of_needles(struct compare_room *room, const stru
     return means;
 }
 
-static uint64_t samples_with_cells(const struct compare_room *room, const struct compare_entry *entry)
+static uint64_t samples_with_cells(const struct compare_room *room,
+                                   const struct compare_entry *entry)
 {
     const struct compare_store *store = room->store;
     uint64_t count = 0;
@@ -234,8 +235,7 @@ static enum kvr_status find_losing_layers(struct compare_room *room, struct kvr_
                                           struct kvr_error *err)
 {
     const struct compare_store *store = room->store;
-    compared->losing_layers =
-        kvr_alloc(store->layer_count, sizeof *compared->losing_layers, err);
+    compared->losing_layers = kvr_alloc(store->layer_count, sizeof *compared->losing_layers, err);
     if (compared->losing_layers == NULL)
         return KVR_NO_MEMORY;
     for (size_t l = 0; l < store->layer_count; l++) {
@@ -251,10 +251,8 @@ static enum kvr_status find_losing_layers(struct compare_room *room, struct kvr_
 }
 
 /* By the share of (layer, group) that keep a needle whole, over needles that both hold alike. */
-static void find_losing_depths(const struct compare_store *store,
-                               const struct compare_entry *entry,
-                               const struct compare_entry *baseline,
-                               struct kvr_compared *compared)
+static void find_losing_depths(const struct compare_store *store, const struct compare_entry *entry,
+                               const struct compare_entry *baseline, struct kvr_compared *compared)
 {
     double differences[KVR_COMPARE_DEPTHS] = {0};
     for (size_t n = 0; n < store->needles.count; n++) {
@@ -277,9 +275,8 @@ enum kvr_status compare_pair(struct compare_room *room, const struct kvr_bootstr
     const struct compare_store *store = room->store;
     pool_units(room, entry, baseline);
     value_samples(room, room->pools);
-    enum kvr_status status =
-        kvr_bootstrap_difference(bootstrap, room->left, room->right, store->samples.count,
-                                 &compared->difference, err);
+    enum kvr_status status = kvr_bootstrap_difference(
+        bootstrap, room->left, room->right, store->samples.count, &compared->difference, err);
     if (status != KVR_OK)
         return status;
     compared->pairing = compared->difference.samples > 0 ? KVR_PAIRED : KVR_PAIR_NOTHING;

@@ -285,10 +285,10 @@ static enum kvr_status add_values(struct compare_store *store, struct compare_en
                                   struct kvr_error *err)
 {
     const struct compare_value values[KVR_METRICS] = {
-        [KVR_METRIC_FUTURE_PEAK] = {row->future_peak, weight_of(row->future_peak,
-                                                                row->peak_weight)},
-        [KVR_METRIC_FUTURE_MASS] = {row->future_mass, weight_of(row->future_mass,
-                                                                row->future_weight)},
+        [KVR_METRIC_FUTURE_PEAK] = {row->future_peak,
+                                    weight_of(row->future_peak, row->peak_weight)},
+        [KVR_METRIC_FUTURE_MASS] = {row->future_mass,
+                                    weight_of(row->future_mass, row->future_weight)},
         [KVR_METRIC_OUTPUT_ERROR] = {row->output_error, weight_of(row->output_error, 1)},
         [KVR_METRIC_RETAINED_MASS] = {row->retained_mass, weight_of(row->retained_mass, 1)},
     };
@@ -317,8 +317,8 @@ static enum kvr_status take_measures(void *state, const struct kvr_table_reader 
         return KVR_OK;
     enum kvr_status status =
         find_cell(reading, row->trace, row->sample, row->layer, row->group, err);
-    struct compare_entry *entry = find_entry(reading->store, row->scorer, row->policy,
-                                             row->page_size, row->budget);
+    struct compare_entry *entry =
+        find_entry(reading->store, row->scorer, row->policy, row->page_size, row->budget);
     if (status == KVR_OK && entry == NULL)
         status = add_entry(reading, row, &entry, err);
     if (status == KVR_OK)
@@ -423,8 +423,8 @@ static enum kvr_status take_needles(void *state, const struct kvr_table_reader *
     reading->reader = reader;
     if (!is_wanted(reading->options, row->scorer, row->policy, row->page_size, row->budget))
         return KVR_OK;
-    struct compare_entry *entry = find_entry(reading->store, row->scorer, row->policy,
-                                             row->page_size, row->budget);
+    struct compare_entry *entry =
+        find_entry(reading->store, row->scorer, row->policy, row->page_size, row->budget);
     if (entry == NULL)
         return kvr_table_reader_fail(reader, "policy", err,
                                      "expected a policy of measures.csv, found %s under scorer %s",
@@ -440,15 +440,14 @@ static enum kvr_status take_needles(void *state, const struct kvr_table_reader *
 /* ------------------------------------------------------------------------------ folders */
 
 static enum kvr_status read_folder(struct compare_store *store, const char *folder,
-                                   const struct kvr_compare_options *options,
-                                   struct kvr_error *err)
+                                   const struct kvr_compare_options *options, struct kvr_error *err)
 {
     struct reading reading = {.store = store, .options = options};
     enum kvr_status status = kvr_run_facts_add(&store->facts, folder, err);
     if (status == KVR_OK)
         status = kvr_table_each(folder, "measures.csv", measures_fields,
-                                sizeof measures_fields / sizeof *measures_fields,
-                                &reading.measures, take_measures, &reading, err);
+                                sizeof measures_fields / sizeof *measures_fields, &reading.measures,
+                                take_measures, &reading, err);
     reading.trace = NULL;
     if (status == KVR_OK)
         status = kvr_table_each(folder, "needles.csv", needles_fields,

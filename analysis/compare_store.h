@@ -48,7 +48,7 @@ struct compare_entry {
     const char *scorer, *policy, *budget;
     uint64_t page_size;
     struct kvr_decimal fraction;
-    uint64_t units_held, units_due; /* tokens or pages, and those of the uniform quota */
+    uint64_t units_held, units_due;  /* tokens or pages, and those of the uniform quota */
     uint64_t kept_tokens, kept_dims; /* kept_dims: tokens times head size */
     uint64_t cell_count;
     uint64_t *cells; /* bitmap of (sample, layer, group) that have a row */

@@ -47,8 +47,7 @@ static enum kvr_status keep_options(struct kvr_run_facts *facts,
     facts->options = kvr_alloc(AGREEING, sizeof *facts->options, err);
     enum kvr_status status = facts->options != NULL ? KVR_OK : KVR_NO_MEMORY;
     for (size_t i = 0; status == KVR_OK && i < AGREEING; i++) {
-        facts->options[i] =
-            kvr_copy_string(as_written(kvr_json_member(options, agreeing[i])), err);
+        facts->options[i] = kvr_copy_string(as_written(kvr_json_member(options, agreeing[i])), err);
         status = facts->options[i] != NULL ? KVR_OK : KVR_NO_MEMORY;
     }
     return status;
@@ -111,8 +110,7 @@ static enum kvr_status add_sample(struct kvr_run_facts *facts, const struct plac
         read_whole(place, sample, "prompt_length", false, &read.prompt_length, err);
     if (status == KVR_OK)
         status = read_whole(place, sample, "head_dim", true, &read.head_dim, err);
-    struct kvr_sample_facts *own =
-        status == KVR_OK ? facts_of(facts, trace, name, err) : NULL;
+    struct kvr_sample_facts *own = status == KVR_OK ? facts_of(facts, trace, name, err) : NULL;
     if (own == NULL)
         return status == KVR_OK ? KVR_NO_MEMORY : status;
     *own = read;

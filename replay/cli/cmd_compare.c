@@ -16,11 +16,13 @@ static const struct kvr_option options[] = {
     {"--metric", "NAME",
      "future_peak, future_mass, needle, needle_future, output_error, retained_mass (the first of "
      "them that the tables have)"},
-    {"--baseline", "POLICY", "what the others are paired with, also SCORER/POLICY (random, else the "
-                             "first that fits the budget)"},
+    {"--baseline", "POLICY",
+     "what the others are paired with, also SCORER/POLICY (random, else the "
+     "first that fits the budget)"},
     {"--scorer", "LIST", "only rows of these scorers (all)"},
     {"--policy", "LIST", "only these policies (all)"},
-    {"--budget", "LIST", "only these budgets, and details of each (all; details of the middle one)"},
+    {"--budget", "LIST",
+     "only these budgets, and details of each (all; details of the middle one)"},
     {"--page-size", "LIST", "only these page sizes (all)"},
     {"--seed", "N", "of the bootstrap's draws (0)"},
     {"--element-bytes", "N", "bytes of a key's or value's element, for the memory (2)"},
@@ -68,8 +70,7 @@ static enum kvr_status parse_page_sizes(const char *text, struct kvr_compare_opt
     }
     for (; status == KVR_OK && asked->page_size_count < list.count; asked->page_size_count++)
         status = kvr_argument_unsigned("--page-size", list.items[asked->page_size_count], 1,
-                                       UINT32_MAX, &asked->page_sizes[asked->page_size_count],
-                                       err);
+                                       UINT32_MAX, &asked->page_sizes[asked->page_size_count], err);
     free(list.items);
     return status;
 }
@@ -93,9 +94,9 @@ static enum kvr_status parse_options(const struct kvr_command *command,
     enum kvr_status status =
         parse_metric(kvr_argument(command, arguments, "--metric"), &asked->metric, err);
     for (size_t i = 0; status == KVR_OK && i < sizeof filters / sizeof *filters; i++)
-        status = parse_filter(filters[i].option,
-                              kvr_argument(command, arguments, filters[i].option),
-                              filters[i].filter, err);
+        status =
+            parse_filter(filters[i].option, kvr_argument(command, arguments, filters[i].option),
+                         filters[i].filter, err);
     if (status == KVR_OK)
         status = parse_page_sizes(kvr_argument(command, arguments, "--page-size"), asked, err);
     if (status == KVR_OK)
@@ -156,8 +157,8 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     struct kvr_comparison comparison = {0};
     enum kvr_status status = parse_options(command, arguments, &asked, err);
     if (status == KVR_OK)
-        status = kvr_compare(arguments->operands, arguments->operand_count, &asked, &comparison,
-                             err);
+        status =
+            kvr_compare(arguments->operands, arguments->operand_count, &asked, &comparison, err);
     if (status == KVR_OK)
         status = show(command, arguments, &comparison, err);
     kvr_comparison_free(&comparison);
@@ -171,14 +172,15 @@ const struct kvr_command kvr_command_compare = {
     .name = "compare",
     .operands = "DIR...",
     .summary = "compares policies from the tables of replays, at equal memory",
-    .text = "Each DIR is a folder that kvreplay replay -o wrote; several may hold different traces "
-            "or different policies, made with the same options. Rows are policies, columns budgets, "
-            "a table by page size. Every measure is pooled over a sample's layers and groups, then "
-            "averaged over samples; differences are paired, with bootstrap intervals over samples.\n"
-            "\n"
-            "Policies are paired at equal memory alone: what holds over 1 % more than the budget is "
-            "shown, and left out of the pairs. Replay with --match physical to give policies that "
-            "keep a set per query head the quota whose union fits the budget.",
+    .text =
+        "Each DIR is a folder that kvreplay replay -o wrote; several may hold different traces "
+        "or different policies, made with the same options. Rows are policies, columns budgets, "
+        "a table by page size. Every measure is pooled over a sample's layers and groups, then "
+        "averaged over samples; differences are paired, with bootstrap intervals over samples.\n"
+        "\n"
+        "Policies are paired at equal memory alone: what holds over 1 % more than the budget is "
+        "shown, and left out of the pairs. Replay with --match physical to give policies that "
+        "keep a set per query head the quota whose union fits the budget.",
     .least_operands = 1,
     .most_operands = (size_t)-1,
     .options = options,

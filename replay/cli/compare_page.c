@@ -119,9 +119,8 @@ static size_t best_use(const struct view *view, size_t budget)
         if (!compared->present || isnan(value) || use == comparison->ceiling ||
             kvr_compared_over(compared))
             continue;
-        double most = best < comparison->use_count
-                          ? at(view, best, budget)->means[comparison->metric]
-                          : NAN;
+        double most =
+            best < comparison->use_count ? at(view, best, budget)->means[comparison->metric] : NAN;
         if (isnan(most) || (less ? value < most : value > most))
             best = use;
     }
@@ -221,10 +220,14 @@ static const struct {
     const char *first, *second;
     int metric; /* or -1: kept whole in any (layer, group), -2: in every one */
 } measure_columns[] = {
-    {"future", "peak", KVR_METRIC_FUTURE_PEAK},  {"future", "mass", KVR_METRIC_FUTURE_MASS},
-    {"needle", "kept", KVR_METRIC_NEEDLE},       {"needle", "any", -1},
-    {"needle", "strict", -2},                    {"needle", "future", KVR_METRIC_NEEDLE_FUTURE},
-    {"output", "error", KVR_METRIC_OUTPUT_ERROR}, {"own", "mass", KVR_METRIC_RETAINED_MASS},
+    {"future", "peak", KVR_METRIC_FUTURE_PEAK},
+    {"future", "mass", KVR_METRIC_FUTURE_MASS},
+    {"needle", "kept", KVR_METRIC_NEEDLE},
+    {"needle", "any", -1},
+    {"needle", "strict", -2},
+    {"needle", "future", KVR_METRIC_NEEDLE_FUTURE},
+    {"output", "error", KVR_METRIC_OUTPUT_ERROR},
+    {"own", "mass", KVR_METRIC_RETAINED_MASS},
 };
 enum { MEASURE_COLUMNS = sizeof measure_columns / sizeof *measure_columns };
 
@@ -254,8 +257,8 @@ static void add_measures(struct view *view, size_t budget)
         kvr_columns_cell(&view->table, "%s", "");
         for (size_t c = 0; c < MEASURE_COLUMNS; c++)
             if (any_has(view, budget, c))
-                kvr_columns_cell(&view->table, "%s", line == 0 ? measure_columns[c].first
-                                                               : measure_columns[c].second);
+                kvr_columns_cell(&view->table, "%s",
+                                 line == 0 ? measure_columns[c].first : measure_columns[c].second);
         kvr_columns_end_row(&view->table);
     }
     for (size_t use = 0; use < comparison->use_count; use++) {
@@ -352,7 +355,7 @@ static void pair_row(struct view *view, size_t use, const struct kvr_compared *c
 
 static void add_pairs(struct view *view, size_t budget)
 {
-    static const char *const headings[] = {"",       "difference", "95 % interval", "samples",
+    static const char *const headings[] = {"",      "difference", "95 % interval", "samples",
                                            "w/t/l", "regret",     "loses in"};
     const struct kvr_comparison *comparison = view->comparison;
     if (comparison->baseline == comparison->use_count) {
@@ -434,8 +437,9 @@ static void add_notes(const struct kvr_comparison *comparison, const struct mark
     kvr_text_string(page, "\nTo keep in mind\n");
     note_marks(marks, page);
     note_samples(comparison, page);
-    kvr_text_string(page, "  w/t/l: cells that are better, equal and worse; needles: by the share of "
-                          "cells that keep them, at\n    these depths of the prompt.\n");
+    kvr_text_string(page,
+                    "  w/t/l: cells that are better, equal and worse; needles: by the share of "
+                    "cells that keep them, at\n    these depths of the prompt.\n");
     if (comparison->ceiling < comparison->use_count)
         kvr_text_string(page,
                         "  clairvoyant knows the decode rows: no quota alike in all groups keeps "
