@@ -25,13 +25,15 @@ static void check_exactly(struct kvr_results_pass *pass, struct kvr_exact_check 
                  table, kvr_table_reader_line(pass->reader), column, found, expected);
 }
 
-/* Policies that pool a group into one ranking; unknown ones are not judged. */
+/* Policies that pool a group into one ranking; what the registry does not know is not judged. */
 static bool is_pooled(const char *policy)
 {
-    for (size_t i = 0; kvr_policies[i].name != NULL; i++)
-        if (strcmp(kvr_policies[i].name, policy) == 0)
-            return strcmp(kvr_policies[i].reduce, "head") != 0;
-    return false;
+    struct kvr_stages stages;
+    if (kvr_stages_parse(policy, &stages, NULL) != KVR_OK)
+        return false;
+    bool pooled = stages.reduce->scope != KVR_REDUCE_NOTHING;
+    kvr_stages_free(&stages);
+    return pooled;
 }
 
 /* The quota of MEASURES §2 from the budget as it was written. */
