@@ -54,8 +54,8 @@ static void print_range(const char *what, uint64_t least, uint64_t most)
 
 static void print_trace(const struct kvr_plan *plan, const struct kvr_trace *trace)
 {
-    uint64_t samples = 0, layers = 0, groups = 0, needles = 0, decode = 0;
-    uint64_t prompt[2] = {UINT64_MAX, 0}, r[2] = {UINT64_MAX, 0};
+    uint64_t samples = 0, groups = 0, needles = 0, decode = 0;
+    uint64_t prompt[2] = {UINT64_MAX, 0}, r[2] = {UINT64_MAX, 0}, depth[2] = {UINT64_MAX, 0};
     for (size_t s = 0; s < trace->sample_count; s++) {
         const struct kvr_sample *sample = &trace->samples[s];
         if (!kvr_plan_wants_sample(plan, sample))
@@ -65,6 +65,7 @@ static void print_trace(const struct kvr_plan *plan, const struct kvr_trace *tra
         decode += sample->query_count - kvr_sample_decode_start(sample);
         prompt[0] = sample->prompt_length < prompt[0] ? sample->prompt_length : prompt[0];
         prompt[1] = sample->prompt_length > prompt[1] ? sample->prompt_length : prompt[1];
+        uint64_t layers = 0;
         for (size_t l = 0; l < sample->layer_count; l++) {
             const struct kvr_layer *layer = &sample->layers[l];
             if (!kvr_plan_wants_layer(plan, layer))
@@ -75,14 +76,16 @@ static void print_trace(const struct kvr_plan *plan, const struct kvr_trace *tra
             r[0] = ratio_here < r[0] ? ratio_here : r[0];
             r[1] = ratio_here > r[1] ? ratio_here : r[1];
         }
+        depth[0] = layers < depth[0] ? layers : depth[0];
+        depth[1] = layers > depth[1] ? layers : depth[1];
     }
     printf("%s%s%s\n ", trace->name, trace->model != NULL ? "  " : "",
            trace->model != NULL ? trace->model : "");
     printf(" %llu sample%s of", (unsigned long long)samples, samples == 1 ? "" : "s");
     print_range("prompt tokens,", prompt[0], prompt[1]);
-    printf(" %llu layers, %llu groups of", (unsigned long long)layers,
-           (unsigned long long)groups);
-    print_range("query heads,", r[0], r[1]);
+    print_range(depth[1] == 1 ? "layer," : "layers,", depth[0], depth[1]);
+    printf(" %llu group%s of", (unsigned long long)groups, groups == 1 ? "" : "s");
+    print_range(r[1] == 1 ? "query head," : "query heads,", r[0], r[1]);
     printf(" %llu needle%s, %llu decode rows\n", (unsigned long long)needles,
            needles == 1 ? "" : "s", (unsigned long long)decode);
 }
@@ -236,6 +239,20 @@ static void print_kept(const struct kvr_summary *summary, const char *heading, k
     }
 }
 
+/* Policies that keep a union hold more than the others at the same quota. */
+static void print_memory_note(const struct kvr_plan *plan)
+{
+    for (size_t u = 0; u < plan->use_count && !plan->match_physical; u++) {
+        const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
+        if (stages->reduce->scope != KVR_REDUCE_NOTHING)
+            continue;
+        printf("  At the same budget %s holds more memory, UOR times the budget: compare with "
+               "--match physical\n",
+               stages->label);
+        return;
+    }
+}
+
 /* By depth, and how many needles are kept whole somewhere and everywhere, at one budget. */
 static void print_needle_depths(const struct kvr_summary *summary)
 {
@@ -301,13 +318,15 @@ void kvr_print_summary(const struct kvr_summary *summary, struct kvr_trace *cons
         print_trace(summary->plan, traces[i]);
     print_overlaps(summary);
     print_census(summary);
-    if (any_kept(summary, future_peak))
+    if (any_kept(summary, future_peak)) {
         print_kept(summary,
                    "Future peak: share of the decode rows' squared mass on the prompt that is kept",
                    future_peak);
-    else
+    } else {
         print_kept(summary, "Retained mass: share of the scorer's own mass that is kept",
                    retained_mass);
+    }
+    print_memory_note(summary->plan);
     if (any_kept(summary, needle_fraction)) {
         print_kept(summary, "Needles: share of (layer, group) that keep the whole needle",
                    needle_fraction);
