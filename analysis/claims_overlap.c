@@ -287,11 +287,12 @@ static enum kvr_status judge_isolated(struct kvr_judge *judge, const struct kvr_
 
 #define SETTINGS(name, sentence, from, what, limit, judge_it, ...)                                 \
     {                                                                                              \
-        .statement = {name, sentence, from, what, {__VA_ARGS__}, limit, 3}, .judge = judge_it      \
+        .statement = {(name), (sentence), (from), (what), {__VA_ARGS__}, (limit), 3},              \
+        .judge = (judge_it)                                                                        \
     }
 #define EXACT(name, sentence, from, judge_it)                                                      \
     {                                                                                              \
-        .statement = {.id = name, .text = sentence, .source = from}, .judge = judge_it             \
+        .statement = {.id = (name), .text = (sentence), .source = (from)}, .judge = (judge_it)     \
     }
 
 const struct kvr_claim_kind kvr_overlap_claims[] = {

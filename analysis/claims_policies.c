@@ -67,20 +67,25 @@ static bool has_policy(const struct kvr_replay_results *results, const char *pol
     return false;
 }
 
-/* Why page-entrokv and another policy cannot be compared, NULL if they can. */
-static const char *obstacle(const struct kvr_replay_results *results, const char *against,
-                            char *room, size_t size)
+static bool is_independent(const char *policy)
 {
-    const char *missing = !has_policy(results, entropy_policy) ? entropy_policy
-                          : !has_policy(results, against)      ? against
-                                                               : NULL;
-    if (missing != NULL) {
-        snprintf(room, size, "the replay has no rows of %s", missing);
-        return room;
-    }
-    if (strcmp(against, "independent") == 0 && !results->run.match_physical)
-        return "independent holds up to r times the quota here: replay with --match physical";
-    return NULL;
+    return policy != NULL && strcmp(policy, "independent") == 0;
+}
+
+/* Leaves the statement open and returns true if page-entrokv and `against` cannot be compared. */
+static bool is_incomparable(struct kvr_judge *judge, const char *against)
+{
+    const char *const needed[] = {entropy_policy, against};
+    for (size_t i = 0; i < 2; i++)
+        if (!has_policy(judge->results, needed[i])) {
+            kvr_judge_open(judge, "the replay has no rows of %s", needed[i]);
+            return true;
+        }
+    if (!is_independent(against) || judge->results->run.match_physical)
+        return false;
+    kvr_judge_open(judge, "independent holds up to r times the quota here: replay with --match "
+                          "physical");
+    return true;
 }
 
 /* Means over the samples that have both figures; false if there is none. */
@@ -133,13 +138,9 @@ static bool is_judged(const struct kvr_claim *claim, size_t scorer)
 static enum kvr_status judge_comparison(struct kvr_judge *judge, const struct kvr_claim_kind *kind)
 {
     const struct kvr_replay_results *results = judge->results;
-    char room[128];
-    const char *why = obstacle(results, kind->against, room, sizeof room);
-    if (why != NULL) {
-        kvr_judge_open(judge, "%s", why);
-        return KVR_OK;
-    }
     enum kvr_status status = KVR_OK;
+    if (is_incomparable(judge, kind->against))
+        return KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < results->kept_count; i++) {
         const struct kvr_kept_setting *setting = &results->kept[i];
         bool once = kind->figure == KVR_NEEDLE_MASS;
@@ -162,12 +163,17 @@ static enum kvr_status judge_comparison(struct kvr_judge *judge, const struct kv
 
 #define EXACT(name, sentence, from, judge_it)                                                      \
     {                                                                                              \
-        .statement = {.id = name, .text = sentence, .source = from}, .judge = judge_it             \
+        .statement = {.id = (name), .text = (sentence), .source = (from)}, .judge = (judge_it)     \
     }
 #define COMPARE(name, sentence, from, what, other, kept)                                           \
     {                                                                                              \
-        .statement = {name, sentence, from, what, {"difference", "page_entrokv", "other"}, 0, 3},  \
-        .judge = judge_comparison, .against = other, .figure = kept                                \
+        .statement = {.id = (name),                                                                \
+                      .text = (sentence),                                                          \
+                      .source = (from),                                                            \
+                      .measure = (what),                                                           \
+                      .keys = {"difference", "page_entrokv", "other"},                             \
+                      .decimals = 3},                                                              \
+        .judge = judge_comparison, .against = (other), .figure = (kept)                            \
     }
 
 const struct kvr_claim_kind kvr_policy_claims[] = {
