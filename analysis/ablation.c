@@ -41,7 +41,7 @@ void kvr_ablation_label(const struct kvr_ablation *ablation, enum kvr_ablation_t
                         size_t setting, char label[KVR_ABLATION_LABEL])
 {
     const struct kvr_plan *plan = ablation->plan;
-    if (table == KVR_ABLATE_PAGES) {
+    if (table == KVR_ABLATE_PAGES && plan->page_size_count > 0) {
         size_t page = setting / REDUCES;
         snprintf(label, KVR_ABLATION_LABEL, "%s,%llu,%s",
                  kvr_ablation_operators[page / plan->page_size_count],
