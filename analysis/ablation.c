@@ -41,7 +41,7 @@ void kvr_ablation_label(const struct kvr_ablation *ablation, enum kvr_ablation_t
                         size_t setting, char label[KVR_ABLATION_LABEL])
 {
     const struct kvr_plan *plan = ablation->plan;
-    if (table == KVR_ABLATE_PAGES) {
+    if (table == KVR_ABLATE_PAGES && plan->page_size_count > 0) {
         size_t page = setting / REDUCES;
         snprintf(label, KVR_ABLATION_LABEL, "%s,%llu,%s",
                  kvr_ablation_operators[page / plan->page_size_count],
@@ -49,8 +49,9 @@ void kvr_ablation_label(const struct kvr_ablation *ablation, enum kvr_ablation_t
                  kvr_page_reduce_names[setting % REDUCES]);
         return;
     }
-    if (table == KVR_ABLATE_SLOTS) {
-        size_t slots = slot_count(plan), slot = setting % slots, page = 0;
+    size_t slots = slot_count(plan);
+    if (table == KVR_ABLATE_SLOTS && slots > 0) {
+        size_t slot = setting % slots, page = 0;
         while (slot >= plan->page_sizes[page])
             slot -= (size_t)plan->page_sizes[page++];
         snprintf(label, KVR_ABLATION_LABEL, "%s,%llu,%zu", kvr_ablation_operators[setting / slots],

@@ -7,7 +7,7 @@
 #include "analysis/ablation.h"
 #include "formats/base/outfile.h"
 
-#define COLUMNS(list) sizeof list / sizeof *list, list
+#define COLUMNS(list) sizeof(list) / sizeof *(list), (list)
 
 /* What every weighting keeps. */
 #define KEPT_COLUMNS                                                                               \

@@ -228,7 +228,7 @@ static size_t naive_keep(const float *pooled, size_t size, enum kvr_page_reduce 
         size_t before = 0, page = t / size;
         for (size_t other = 0; other < pages; other++)
             before +=
-                scores[other] > scores[page] || (scores[other] >= scores[page] && other < page);
+                scores[other] > scores[page] || (other < page && scores[other] >= scores[page]);
         kept[t] = before < quota;
     }
     return quota;

@@ -50,7 +50,7 @@ static bool is_kept(size_t head, size_t unit, size_t k)
     size_t before = 0;
     const float *scores = group.scores[head];
     for (size_t i = 0; i < group.units; i++)
-        before += scores[i] > scores[unit] || (scores[i] >= scores[unit] && i < unit);
+        before += scores[i] > scores[unit] || (i < unit && scores[i] >= scores[unit]);
     return before < k;
 }
 
