@@ -6,7 +6,7 @@
 static const struct kvr_result_table *const all_tables[KVR_RESULT_TABLES] = {
     &kvr_measures_table, &kvr_bounds_table, &kvr_heads_table,    &kvr_needles_table,
     &kvr_premises_table, &kvr_layers_table,    &kvr_excluded_table,   &kvr_gate_table,
-    &kvr_agreement_table, &kvr_allocation_table, &kvr_curves_table,
+    &kvr_agreement_table, &kvr_allocation_table, &kvr_curves_table,     &kvr_dropped_table,
 };
 
 static enum kvr_status open_table(struct kvr_results *results,

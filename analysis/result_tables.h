@@ -32,8 +32,9 @@ extern const struct kvr_result_table kvr_gate_table;
 extern const struct kvr_result_table kvr_agreement_table;
 extern const struct kvr_result_table kvr_allocation_table;
 extern const struct kvr_result_table kvr_curves_table;
+extern const struct kvr_result_table kvr_dropped_table;
 
-enum { KVR_RESULT_TABLES = 11 };
+enum { KVR_RESULT_TABLES = 12 };
 
 /* The tables of one replay while it runs. */
 struct kvr_results {

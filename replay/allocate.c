@@ -12,6 +12,19 @@
 
 __extension__ typedef __int128 wide;
 
+const struct kvr_stage_entry kvr_allocate_entries[] = {
+    {"uniform", "uniform", "the same quota for every group"},
+    {"pyramid:BETA", "pyramid:20",
+     "falling linearly from layer to layer, so that the layers' mean is the quota"},
+    {"layer:ALPHA", "layer:0.2",
+     "ALPHA of the quota for certain, the rest to the highest scores of all groups of the layer"},
+    {"model:ALPHA", "model:0.2", "the same over the groups of all layers"},
+    {"gate:TAU+...", "gate:0.07+uniform",
+     "in front of any of them: evict only where the heads of the first third of the layers agree "
+     "by TAU more than those of the last third, else keep everything"},
+    {NULL, NULL, NULL},
+};
+
 static enum kvr_status bad_allocation(const char *text, struct kvr_error *err)
 {
     return kvr_fail(err, KVR_BAD_ARGUMENT,

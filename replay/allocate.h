@@ -12,6 +12,7 @@
 #include "formats/base/number.h"
 #include "formats/base/status.h"
 #include "replay/select.h"
+#include "replay/stage_entry.h"
 
 enum kvr_allocate_kind {
     KVR_ALLOCATE_UNIFORM,
@@ -26,6 +27,9 @@ struct kvr_allocate {
     bool gated;                   /* a gate stands in front (PAGE, arXiv 2609.22157) */
     double threshold;             /* tau of the gate */
 };
+
+/* What there is; ends with a NULL pattern. */
+extern const struct kvr_stage_entry kvr_allocate_entries[];
 
 /* Parses "uniform", "pyramid:20", "layer:0.2", "model:0", and "gate:0.07 X" or "gate:0.07+X". */
 enum kvr_status kvr_allocate_parse(const char *text, struct kvr_allocate *allocate,

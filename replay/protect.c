@@ -5,6 +5,15 @@
 
 #include <string.h>
 
+const struct kvr_stage_entry kvr_protect_entries[] = {
+    {"none", "none", "nothing is kept for its place"},
+    {"sinks:S", "sinks:4", "the first S candidates"},
+    {"recent:N", "recent:32", "the newest N candidates"},
+    {"recent:F", "recent:0.5", "the newest, a fraction of the quota (written with a point)"},
+    {"sinks:S+recent:N", "sinks:4+recent:32", "both; protected tokens count against the quota"},
+    {NULL, NULL, NULL},
+};
+
 static enum kvr_status bad_protection(const char *text, struct kvr_error *err)
 {
     return kvr_fail(err, KVR_BAD_ARGUMENT,

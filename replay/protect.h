@@ -11,6 +11,7 @@
 #include "formats/base/number.h"
 #include "formats/base/status.h"
 #include "replay/candidates.h"
+#include "replay/stage_entry.h"
 
 struct kvr_protect {
     uint64_t sinks;  /* the first min(sinks, T) candidates of the layer, in a window layer too */
@@ -18,6 +19,9 @@ struct kvr_protect {
     bool has_fraction;
     struct kvr_decimal fraction; /* instead of `recent`: floor(fraction * quota) of the newest */
 };
+
+/* What there is; ends with a NULL pattern. */
+extern const struct kvr_stage_entry kvr_protect_entries[];
 
 /* Parses "none", "sinks:4", "recent:32", "recent:0.5", "sinks:4+recent:32". A number with a point
    is a fraction of the quota. */

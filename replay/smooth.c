@@ -7,6 +7,13 @@
 
 #include "formats/base/number.h"
 
+const struct kvr_stage_entry kvr_smooth_entries[] = {
+    {"none", "none", "the vector as it is"},
+    {"avg:N", "avg:5", "mean over N neighbours, N odd; what lies outside counts as 0"},
+    {"max:N", "max:7", "maximum over N neighbours, N odd"},
+    {NULL, NULL, NULL},
+};
+
 enum kvr_status kvr_smooth_parse(const char *text, struct kvr_smooth *smooth,
                                  struct kvr_error *err)
 {

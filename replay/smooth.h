@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "formats/base/status.h"
+#include "replay/stage_entry.h"
 
 enum kvr_smooth_kind { KVR_SMOOTH_NONE, KVR_SMOOTH_AVG, KVR_SMOOTH_MAX };
 
@@ -15,6 +16,9 @@ struct kvr_smooth {
     enum kvr_smooth_kind kind;
     uint32_t width; /* odd; 0 for none */
 };
+
+/* What there is; ends with a NULL pattern. */
+extern const struct kvr_stage_entry kvr_smooth_entries[];
 
 /* Parses "none", "avg:5", "max:7". */
 enum kvr_status kvr_smooth_parse(const char *text, struct kvr_smooth *smooth,

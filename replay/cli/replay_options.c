@@ -25,7 +25,7 @@ const struct kvr_option kvr_replay_options[] = {
     {"--retrieval-mass", "X", "needle mass from which a head is a retrieval head (0.1)"},
     {"--retrieval-support", "X", "the same without needles: at most so many effective tokens (10)"},
     {"--match", "HOW", "nominal: equal quotas; physical: independent gets equal memory (nominal)"},
-    {"--curve", "WHICH", "also curves.csv, over quotas k: log (about 16 an e-fold) or all (none)"},
+    {"--curve", "WHICH", "also curves.csv and dropped.csv, over quotas k: log (about 16 an e-fold) or all (none)"},
     {"--nan", "RULE", "groups that are not finite: exclude, zero or fail (exclude)"},
     {"--samples", "LIST", "only these samples, by name (all)"},
     {"--layers", "LIST", "only these layers, by number (all)"},
