@@ -15,6 +15,14 @@ static void add_formatted(struct kvr_text *text, const char *format, va_list arg
     kvr_text_string(text, line);
 }
 
+static void add_number(struct kvr_text *text, double value)
+{
+    if (isfinite(value))
+        kvr_text_figure(text, value);
+    else
+        kvr_text_string(text, "NaN");
+}
+
 /* ------------------------------------------------------------------------------ data */
 
 void kvr_draft_block(struct kvr_draft *draft, const char *columns, ...)
@@ -42,10 +50,7 @@ static void separate(struct kvr_text *data)
 void kvr_draft_value(struct kvr_draft *draft, double value)
 {
     separate(&draft->data);
-    if (isfinite(value))
-        kvr_text_figure(&draft->data, value);
-    else
-        kvr_text_string(&draft->data, "NaN");
+    add_number(&draft->data, value);
 }
 
 /* Characters that gnuplot's markup or LaTeX would take for their own, and what stands for them. A
@@ -89,11 +94,19 @@ void kvr_gnuplot_quote(struct kvr_text *out, const char *text)
 void kvr_draft_number(struct kvr_draft *draft, const char *name, double value)
 {
     kvr_text_add(&draft->facts, "%s = ", name);
-    if (isfinite(value))
-        kvr_text_figure(&draft->facts, value);
-    else
-        kvr_text_string(&draft->facts, "NaN");
+    add_number(&draft->facts, value);
     kvr_text_string(&draft->facts, "\n");
+}
+
+void kvr_draft_numbers(struct kvr_draft *draft, const char *name, const double *values,
+                       size_t count)
+{
+    kvr_text_add(&draft->facts, "array %s[%zu] = [", name, count);
+    for (size_t i = 0; i < count; i++) {
+        kvr_text_string(&draft->facts, i > 0 ? ", " : "");
+        add_number(&draft->facts, values[i]);
+    }
+    kvr_text_string(&draft->facts, "]\n");
 }
 
 void kvr_draft_string(struct kvr_draft *draft, const char *name, const char *value)

@@ -33,9 +33,11 @@ void kvr_draft_value(struct kvr_draft *draft, double value);
 void kvr_draft_name(struct kvr_draft *draft, const char *name);
 void kvr_draft_end(struct kvr_draft *draft);
 
-/* Each defines a gnuplot variable, or the array `name` with a string for each of `count` names. */
+/* Each defines a gnuplot variable, or the array `name` of `count` values. */
 void kvr_draft_number(struct kvr_draft *draft, const char *name, double value);
 void kvr_draft_string(struct kvr_draft *draft, const char *name, const char *value);
+void kvr_draft_numbers(struct kvr_draft *draft, const char *name, const double *values,
+                       size_t count);
 void kvr_draft_strings(struct kvr_draft *draft, const char *name, char *const *values,
                        size_t count);
 

@@ -149,18 +149,19 @@ static bool read_run(const struct kvr_source *source, char *text, size_t size)
     return true;
 }
 
-/* The number after "name": in the options, false if there is none. */
-static bool run_number(const char *text, const char *name, double *value)
+/* What stands after "name": in the options, without quotes; false if there is nothing. */
+static bool run_option(const char *text, const char *name, char *value, size_t room)
 {
-    char key[64], number[64];
+    char key[64];
     snprintf(key, sizeof key, "\"%s\": ", name);
     const char *options = strstr(text, "\"options\": ");
     const char *found = options != NULL ? strstr(options, key) : NULL;
     if (found == NULL)
         return false;
     found += strlen(key);
-    snprintf(number, sizeof number, "%.*s", (int)strcspn(found, ",\n }"), found);
-    return kvr_parse_double(number, value);
+    found += *found == '"';
+    snprintf(value, room, "%.*s", (int)strcspn(found, "\",\n }"), found);
+    return true;
 }
 
 /* What is not found leaves the run unknown: figures then say less. */
@@ -168,16 +169,15 @@ static enum kvr_status read_options(struct kvr_source *source, struct kvr_error 
 {
     enum { ROOM = 1 << 16 };
     char *text = kvr_alloc(ROOM, 1, err);
-    double sinks, tau;
+    char sinks[32], match[32];
     if (text == NULL)
         return KVR_NO_MEMORY;
-    if (read_run(source, text, ROOM) && run_number(text, "sinks", &sinks) &&
-        run_number(text, "tau", &tau) && sinks >= 0 && sinks < 1e15) {
-        source->run_known = true;
-        source->sinks = (uint64_t)sinks;
-        source->tau = tau;
-        source->match_physical = strstr(text, "\"match\": \"physical\"") != NULL;
-    }
+    source->run_known =
+        read_run(source, text, ROOM) && run_option(text, "sinks", sinks, sizeof sinks) &&
+        kvr_parse_unsigned(sinks, 0, UINT64_MAX, &source->sinks) &&
+        run_option(text, "alpha", source->alpha, sizeof source->alpha) &&
+        run_option(text, "match", match, sizeof match);
+    source->match_physical = source->run_known && strcmp(match, "physical") == 0;
     free(text);
     return KVR_OK;
 }

@@ -26,7 +26,7 @@ struct kvr_source {
     const char *scorer, *budget, *page_size;
     bool run_known; /* run.json is there, and the next ones come from it */
     uint64_t sinks;
-    double tau;
+    char alpha[16]; /* order of the Renyi entropy, as run.json writes it */
     bool match_physical;
     uint64_t excluded; /* groups that the shown scorer leaves out, of the shown traces */
     uint64_t excluded_at_all; /* the same of every scorer */

@@ -18,11 +18,11 @@ if (terminal eq 'pdfcairo') {
     set terminal pdfcairo size width, height font 'Helvetica,7.5' fontscale 1 linewidth 1
 }
 if (terminal eq 'pngcairo') {
-    set terminal pngcairo size width * 300, height * 300 font 'Helvetica,7.5' fontscale 4.1667 \
-        linewidth 3.2 pointscale 3.6
+    set terminal pngcairo size width * 300, height * 300 font 'Helvetica,7.5' fontscale 3.125 \
+        linewidth 3.125 pointscale 3.125
 }
 if (terminal eq 'png') {
-    set terminal png size width * 300, height * 300 font 'Helvetica,7.5' fontscale 4.1667 linewidth 3
+    set terminal png size width * 300, height * 300 font 'Helvetica,7.5' fontscale 3.125 linewidth 3
 }
 if (terminal eq 'cairolatex') { set terminal cairolatex pdf input size width, height }
 if (terminal eq 'epslatex') { set terminal epslatex input color size width, height }
@@ -34,22 +34,31 @@ markup(plain, tex) = latex ? tex : plain
 short(full, brief) = text ? brief : full
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; lines also differ in dashes and
-# points in shape, so that a grey print can be read.
+# points in shape, so that a grey print can be read. From 9 on: the same with open points.
 blue = '#0072b2'; vermillion = '#d55e00'; green = '#009e73'; orange = '#e69f00'
-sky = '#56b4e9'; purple = '#cc79a7'; ink = '#000000'; grey = '#808080'; pale = '#d9d9d9'
+sky = '#56b4e9'; purple = '#cc79a7'; brown = '#804000'; violet = '#404080'
+ink = '#000000'; grey = '#808080'; pale = '#d9d9d9'
 set linetype 1 linecolor rgb blue linewidth 1.4 dashtype 1 pointtype 7
 set linetype 2 linecolor rgb vermillion linewidth 1.4 dashtype (6, 2.5) pointtype 5
 set linetype 3 linecolor rgb green linewidth 1.4 dashtype (2, 2) pointtype 9
 set linetype 4 linecolor rgb orange linewidth 1.4 dashtype (8, 2, 2, 2) pointtype 11
 set linetype 5 linecolor rgb purple linewidth 1.4 dashtype (10, 3) pointtype 13
-set linetype 6 linecolor rgb sky linewidth 1.4 dashtype (4, 1.5) pointtype 6
-set linetype 7 linecolor rgb '#804000' linewidth 1.4 dashtype (6, 2, 1, 2, 1, 2) pointtype 4
-set linetype 8 linecolor rgb '#404080' linewidth 1.4 dashtype (1, 1.5) pointtype 8
-set linetype cycle 8
-set style line 11 linecolor rgb ink linewidth 1.6 dashtype 1
-set style line 12 linecolor rgb grey linewidth 1.2 dashtype (5, 3)
-set style line 13 linecolor rgb grey linewidth 1.2 dashtype (1, 2)
-set style line 14 linecolor rgb pale linewidth 0.6 dashtype 1
+set linetype 6 linecolor rgb sky linewidth 1.4 dashtype (4, 1.5) pointtype 15
+set linetype 7 linecolor rgb brown linewidth 1.4 dashtype (6, 2, 1, 2, 1, 2) pointtype 7
+set linetype 8 linecolor rgb violet linewidth 1.4 dashtype (1, 1.5) pointtype 5
+set linetype 9 linecolor rgb blue linewidth 1.4 dashtype (3, 1.5) pointtype 6
+set linetype 10 linecolor rgb vermillion linewidth 1.4 dashtype 1 pointtype 4
+set linetype 11 linecolor rgb green linewidth 1.4 dashtype (8, 2, 2, 2) pointtype 8
+set linetype 12 linecolor rgb orange linewidth 1.4 dashtype (2, 2) pointtype 10
+set linetype 13 linecolor rgb purple linewidth 1.4 dashtype 1 pointtype 12
+set linetype 14 linecolor rgb sky linewidth 1.4 dashtype (10, 3) pointtype 14
+set linetype 15 linecolor rgb brown linewidth 1.4 dashtype (4, 1.5) pointtype 6
+set linetype 16 linecolor rgb violet linewidth 1.4 dashtype 1 pointtype 4
+# What lines are compared with: a limit, dashed and dotted references, a frame.
+set linetype 91 linecolor rgb ink linewidth 1.8 dashtype 1 pointtype 1
+set linetype 92 linecolor rgb grey linewidth 1.3 dashtype (5, 3) pointtype 2
+set linetype 93 linecolor rgb grey linewidth 1.3 dashtype (1, 2) pointtype 3
+set linetype 94 linecolor rgb pale linewidth 0.6 dashtype 1
 # Light to dark, one hue: the order survives in grey.
 set palette defined (0 '#f3f7fb', 0.25 '#bcd3e8', 0.5 '#6ba4cf', 0.75 '#2a6dab', 1 '#08305c')
 
