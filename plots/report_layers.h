@@ -31,7 +31,7 @@ struct kvr_layer_head {
     struct kvr_prompt_mean max_prob, needle_mass;
 };
 
-struct kvr_layer {
+struct kvr_report_layer {
     size_t trace;
     uint64_t number;
 };
@@ -41,7 +41,7 @@ struct kvr_report_layers {
     uint64_t page_size;
     struct kvr_names traces, scorers, keys;
     size_t layer_count, layer_capacity, group_count, group_capacity, head_count, head_capacity;
-    struct kvr_layer *layers;
+    struct kvr_report_layer *layers;
     struct kvr_layer_group *groups;
     struct kvr_layer_head *heads;
     size_t *places; /* of each key: an index into layers, groups or heads */

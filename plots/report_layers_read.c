@@ -86,7 +86,7 @@ static enum kvr_status place_layer(struct pass *pass, size_t *layer, size_t *sco
                             &layers->layer_capacity, sizeof *layers->layers, layer, &fresh, err);
     layers->layers = list;
     if (status == KVR_OK && fresh)
-        layers->layers[*layer] = (struct kvr_layer){trace, pass->row.layer};
+        layers->layers[*layer] = (struct kvr_report_layer){trace, pass->row.layer};
     return status;
 }
 

@@ -14,6 +14,7 @@ extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
+extern const struct kvr_command kvr_command_report;
 extern const struct kvr_command kvr_command_synth;
 extern const struct kvr_command kvr_command_table;
 
@@ -23,6 +24,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_replay,
     &kvr_command_bounds,
     &kvr_command_table,
+    &kvr_command_report,
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_help,
