@@ -66,6 +66,8 @@ SUITE_SOURCES   := $(wildcard tests/*.c)
 ORACLE_SOURCES  := $(wildcard tests/oracle/oracle*.c)
 TABLES_SOURCES  := $(wildcard tests/oracle/tables*.c)
 TOOL_SOURCES    := $(wildcard tests/fuzz/*.c tests/bench/*.c)
+TEMPLATES       := $(sort $(wildcard plots/*.gp))
+TEMPLATES_C     := $(BUILD)/generated/plots/templates.c
 object           = $(patsubst %.c,$(BUILD)/%.o,$(1))
 OBJECTS         := $(call object,$(LIBRARY_SOURCES) $(CLI_SOURCES) $(SUITE_SOURCES) \
                      $(ORACLE_SOURCES) $(TABLES_SOURCES) $(TOOL_SOURCES))
@@ -101,7 +103,22 @@ $(BUILD)/generated/%.inc: %
 $(BUILD)/plots/report_page.o: $(BUILD)/generated/plots/report.css.inc \
                               $(BUILD)/generated/plots/report.js.inc
 
-$(LIBRARY): $(call object,$(LIBRARY_SOURCES))
+# The gnuplot templates become strings of the program, so that it draws wherever it is copied to.
+$(TEMPLATES_C): $(TEMPLATES) Makefile
+	@mkdir -p $(@D)
+	@{ echo '/* Written by the Makefile: the lines of plots/NAME.gp. */'; \
+	   echo '#include <stddef.h>'; echo '#include "plots/templates.h"'; \
+	   for file in $(TEMPLATES); do name=$$(basename $$file .gp); names="$$names $$name"; \
+	       echo "static const char *const lines_of_$$(echo $$name | tr - _)[] = {"; \
+	       sed 's/[\\"]/\\&/g; s/^/    "/; s/$$/",/' $$file; echo '    NULL};'; done; \
+	   echo 'const struct kvr_template kvr_templates[] = {'; \
+	   for name in $$names; do echo "    {\"$$name\", lines_of_$$(echo $$name | tr - _)},"; done; \
+	   echo '    {NULL, NULL}};'; } > $@
+
+$(TEMPLATES_C:.c=.o): $(TEMPLATES_C)
+	$(call say,CC)$(CC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(LIBRARY): $(call object,$(LIBRARY_SOURCES)) $(TEMPLATES_C:.c=.o)
 	@rm -f $@
 	$(call say,AR)ar rcs $@ $^
 
@@ -174,4 +191,4 @@ help: ## shows this list
 clean: ## removes build/
 	rm -rf build
 
--include $(OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)

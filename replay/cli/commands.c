@@ -12,6 +12,7 @@ extern const struct kvr_command kvr_command_bounds;
 extern const struct kvr_command kvr_command_check;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
+extern const struct kvr_command kvr_command_plot;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
 extern const struct kvr_command kvr_command_report;
@@ -25,6 +26,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_bounds,
     &kvr_command_table,
     &kvr_command_report,
+    &kvr_command_plot,
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_help,
