@@ -230,9 +230,9 @@ static void add_others(struct headline *headline, const struct contender *best, 
                      within == 1 ? "s" : "");
     }
     if (!isnan(ceiling))
-        kvr_text_add(headline->text, " The best possible set reaches %.1f %%.", ceiling);
+        kvr_text_add(headline->text, " Knowing the future (clairvoyant) reaches %.1f %%.", ceiling);
     if (!isnan(floor))
-        kvr_text_add(headline->text, " Random tokens reach %.1f %%.", floor);
+        kvr_text_add(headline->text, " Chance (random) reaches %.1f %%.", floor);
 }
 
 static void add_best_policy(struct headline *headline)

@@ -1,10 +1,8 @@
 /*
  * What was replayed, and where it came from: traces beside run.json, the command line, options.
  */
-#include <math.h>
 #include <string.h>
 
-#include "formats/base/outfile.h"
 #include "plots/html_table.h"
 #include "plots/html_text.h"
 #include "plots/report.h"
@@ -15,27 +13,9 @@ static const struct kvr_column input_columns[] = {
     {"trace", "trace", KVR_COLUMN_KEY, 0, false},
     {"prompts", "prompts", KVR_COLUMN_COUNT, 0, false},
     {"layers", "layers", KVR_COLUMN_COUNT, 0, false},
-    {"least_ratio", "heads a group, least", KVR_COLUMN_COUNT, 0, false},
-    {"most_ratio", "most", KVR_COLUMN_COUNT, 0, false},
-    {"least_context", "candidates, least", KVR_COLUMN_COUNT, 0, false},
-    {"most_context", "most", KVR_COLUMN_COUNT, 0, false},
-    {"bytes", "bytes", KVR_COLUMN_COUNT, 0, false},
-    {"checksum", "checksum (FNV-1a)", KVR_COLUMN_KEY, 0, false},
+    {"ratio", "query heads per KV head", KVR_COLUMN_NUMBER, 0, false},
+    {"context", "candidate tokens", KVR_COLUMN_NUMBER, 0, false},
 };
-
-/* The entry of run.json about the trace, NULL if there is none. */
-static const struct kvr_json_value *input_of(const struct kvr_report *report, const char *trace)
-{
-    const struct kvr_json_value *inputs = kvr_json_member(report->run, "inputs");
-    if (inputs == NULL || inputs->kind != KVR_JSON_ARRAY)
-        return NULL;
-    for (const struct kvr_json_value *input = inputs->first; input != NULL; input = input->next) {
-        const char *path = kvr_json_member_string(input, "path");
-        if (path != NULL && strcmp(kvr_base_name(path), trace) == 0)
-            return input;
-    }
-    return NULL;
-}
 
 static uint64_t layers_of(const struct kvr_report_layers *layers, const char *trace)
 {
@@ -45,51 +25,63 @@ static uint64_t layers_of(const struct kvr_report_layers *layers, const char *tr
     return count;
 }
 
-static void fill_input(const struct kvr_report *report, size_t trace, struct kvr_table_cell *cells)
+/* "3", "1,023–1,024", kept in `pool`. */
+static enum kvr_status range_text(struct kvr_names *pool, uint64_t least, uint64_t most,
+                                  const char **range, struct kvr_error *err)
+{
+    struct kvr_text text = {0};
+    size_t index;
+    kvr_html_count(&text, least);
+    if (most > least) {
+        kvr_text_string(&text, "–");
+        kvr_html_count(&text, most);
+    }
+    enum kvr_status status = kvr_text_check(&text, err);
+    if (status == KVR_OK)
+        status = kvr_names_index(pool, text.data, &index, err);
+    if (status == KVR_OK)
+        *range = pool->items[index];
+    kvr_text_free(&text);
+    return status;
+}
+
+static enum kvr_status add_input(const struct kvr_report *report, size_t trace,
+                                 struct kvr_names *pool, struct kvr_paper_table *table,
+                                 struct kvr_error *err)
 {
     const struct kvr_replay_sums *sums = &report->paper->sums;
     const struct kvr_trace_facts facts = kvr_trace_facts_of(sums, trace);
-    const char *name = sums->traces.items[trace];
-    const struct kvr_json_value *input = input_of(report, name);
-    const struct kvr_json_value *bytes = kvr_json_member(input, "bytes");
-    const char *whole = kvr_json_member_string(input, "fnv1a");
-    cells[0].text = name;
+    struct kvr_table_cell *cells;
+    enum kvr_status status = kvr_paper_table_row(table, &cells, err);
+    if (status != KVR_OK)
+        return status;
+    cells[0].text = sums->traces.items[trace];
     cells[1].value = (double)facts.prompts;
-    cells[2].value = (double)layers_of(report->layers, name);
-    if (facts.prompts > 0) {
-        cells[3].value = (double)facts.least_ratio;
-        cells[4].value = (double)facts.most_ratio;
-        cells[5].value = (double)facts.least_context;
-        cells[6].value = (double)facts.most_context;
-    }
-    if (bytes != NULL && bytes->kind == KVR_JSON_NUMBER && bytes->number >= 0 &&
-        bytes->number < 1e15)
-        cells[7].value = bytes->number;
-    cells[8].text = whole != NULL ? whole : kvr_json_member_string(input, "fnv1a_sampled");
+    cells[2].value = (double)layers_of(report->layers, cells[0].text);
+    if (facts.prompts == 0)
+        return kvr_paper_table_note(table, err, "%s: no group is left, all are excluded.",
+                                    cells[0].text);
+    status = range_text(pool, facts.least_ratio, facts.most_ratio, &cells[3].text, err);
+    if (status == KVR_OK)
+        status = range_text(pool, facts.least_context, facts.most_context, &cells[4].text, err);
+    return status;
 }
 
 enum kvr_status kvr_report_add_inputs(const struct kvr_report *report, struct kvr_text *text,
                                       struct kvr_error *err)
 {
-    const struct kvr_replay_sums *sums = &report->paper->sums;
+    struct kvr_names pool = {0};
     struct kvr_paper_table table = {
         .columns = input_columns,
         .column_count = sizeof input_columns / sizeof *input_columns,
     };
     enum kvr_status status = KVR_OK;
-    for (size_t trace = 0; status == KVR_OK && trace < sums->traces.count; trace++) {
-        struct kvr_table_cell *cells;
-        status = kvr_paper_table_row(&table, &cells, err);
-        if (status == KVR_OK)
-            fill_input(report, trace, cells);
-        if (status == KVR_OK && kvr_trace_facts_of(sums, trace).prompts == 0)
-            status = kvr_paper_table_note(&table, err,
-                                          "%s: every group is excluded, a head is not finite.",
-                                          sums->traces.items[trace]);
-    }
+    for (size_t i = 0; status == KVR_OK && i < report->paper->sums.traces.count; i++)
+        status = add_input(report, i, &pool, &table, err);
     if (status == KVR_OK)
         kvr_html_table(text, &table, "traces", "Traces that were replayed");
     kvr_paper_table_free(&table);
+    kvr_names_free(&pool);
     return status;
 }
 
@@ -172,6 +164,30 @@ static void add_command_line(struct kvr_text *text, const struct kvr_json_value 
     kvr_text_string(text, "</code></pre>\n");
 }
 
+/* Path, size and checksum of every input. */
+static void add_files(struct kvr_text *text, const struct kvr_json_value *inputs)
+{
+    if (inputs == NULL || inputs->kind != KVR_JSON_ARRAY)
+        return;
+    kvr_text_string(text, "<h3>Inputs</h3>\n<dl class=\"facts\">\n");
+    for (const struct kvr_json_value *input = inputs->first; input != NULL; input = input->next) {
+        const char *path = kvr_json_member_string(input, "path");
+        const char *whole = kvr_json_member_string(input, "fnv1a");
+        const char *sampled = kvr_json_member_string(input, "fnv1a_sampled");
+        const struct kvr_json_value *bytes = kvr_json_member(input, "bytes");
+        kvr_text_string(text, "<dt>");
+        kvr_html_string(text, path != NULL ? path : "?");
+        kvr_text_string(text, "</dt><dd>");
+        if (bytes != NULL && bytes->kind == KVR_JSON_NUMBER)
+            kvr_html_string(text, bytes->text);
+        kvr_text_string(text, " bytes, FNV-1a ");
+        kvr_html_string(text, whole != NULL ? whole : sampled != NULL ? sampled : "not recorded");
+        kvr_text_string(text, whole == NULL && sampled != NULL ? " (of samples of the file)" : "");
+        kvr_text_string(text, "</dd>\n");
+    }
+    kvr_text_string(text, "</dl>\n");
+}
+
 void kvr_report_add_provenance(const struct kvr_report *report, struct kvr_text *text)
 {
     static const char *const facts[] = {"version", "device",  "isa",       "threads",
@@ -188,7 +204,9 @@ void kvr_report_add_provenance(const struct kvr_report *report, struct kvr_text 
         if (value != NULL)
             add_pair(text, facts[i], value);
     }
-    kvr_text_string(text, "</dl>\n<h3>Options in force</h3>\n<dl class=\"facts\">\n");
+    kvr_text_string(text, "</dl>\n");
+    add_files(text, kvr_json_member(report->run, "inputs"));
+    kvr_text_string(text, "<h3>Options in force</h3>\n<dl class=\"facts\">\n");
     const struct kvr_json_value *options = kvr_json_member(report->run, "options");
     if (options != NULL && options->kind == KVR_JSON_OBJECT)
         for (const struct kvr_json_value *option = options->first; option != NULL;

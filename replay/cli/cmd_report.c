@@ -10,6 +10,7 @@
 #include "plots/report.h"
 #include "replay/cli/command.h"
 #include "replay/cli/paper_options.h"
+#include "replay/cli/report_figures.h"
 
 static const struct kvr_option options[] = {
     {"-o", "FILE", "the page to write (required)"},
@@ -25,6 +26,7 @@ struct session {
     struct kvr_paper_source paper;
     struct kvr_report_layers layers;
     struct kvr_json_document run;
+    struct kvr_report_figures figures;
 };
 
 /* A folder without run.json still has a report. */
@@ -51,7 +53,9 @@ static enum kvr_status read_all(const char *folder, const struct kvr_bootstrap *
     const char *budget =
         choice.budget == KVR_NO_NAME ? "" : session->paper.sums.budgets.items[choice.budget];
     status = kvr_report_layers_read(folder, budget, choice.page_size, &session->layers, err);
-    return status == KVR_OK ? read_run(folder, &session->run, err) : status;
+    if (status == KVR_OK)
+        status = read_run(folder, &session->run, err);
+    return status == KVR_OK ? kvr_report_figures_draw(folder, &session->figures, err) : status;
 }
 
 static enum kvr_status write_page(const char *folder, const char *path,
@@ -62,6 +66,9 @@ static enum kvr_status write_page(const char *folder, const char *path,
         .paper = &session->paper,
         .layers = &session->layers,
         .run = session->run.root,
+        .figures = session->figures.figures,
+        .figure_count = session->figures.count,
+        .figure_note = session->figures.note[0] != '\0' ? session->figures.note : NULL,
     };
     struct kvr_text text = {0};
     enum kvr_status status = kvr_report_write(&report, &text, err);
@@ -88,6 +95,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
         status = write_page(folder, path, &session, err);
     if (status == KVR_OK)
         printf("The report is in %s\n", path);
+    kvr_report_figures_free(&session.figures);
     kvr_report_layers_free(&session.layers);
     kvr_paper_source_free(&session.paper);
     kvr_json_free(&session.run);
