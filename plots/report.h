@@ -15,7 +15,7 @@
 struct kvr_report_figure {
     const char *name;  /* unique; letters, digits and dashes */
     const char *title; /* plain text */
-    const char *svg;   /* starts with "<svg"; from gnuplot, not from a trace; NULL: none */
+    const char *svg;   /* a document whose labels are escaped; NULL: none */
     const char *caption;
     const char *reason; /* where svg is NULL */
 };

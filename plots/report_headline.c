@@ -223,11 +223,15 @@ static void add_policy(struct headline *headline, const struct kvr_series *serie
 static void add_others(struct headline *headline, const struct contender *best, uint64_t within,
                        double ceiling, double floor)
 {
-    if (kvr_interval_exists(&best->peak) && within > 0) {
+    if (!kvr_interval_exists(&best->peak)) {
+        kvr_text_string(headline->text, " There is no interval from ");
+        kvr_html_counted(headline->text, best->peak.samples, "prompt");
+        kvr_text_string(headline->text, ", so this is no ranking.");
+    } else if (within > 0) {
         kvr_text_string(headline->text, " ");
-        kvr_html_counted(headline->text, within, "other line");
-        kvr_text_add(headline->text, " lie%s within its interval: no clear winner.",
-                     within == 1 ? "s" : "");
+        kvr_html_count(headline->text, within);
+        kvr_text_add(headline->text, " other%s its interval: no clear winner.",
+                     within == 1 ? " lies within" : "s lie within");
     }
     if (!isnan(ceiling))
         kvr_text_add(headline->text, " Knowing the future (clairvoyant) reaches %.1f %%.", ceiling);
@@ -269,7 +273,8 @@ static void add_best_policy(struct headline *headline)
     kvr_text_string(headline->text,
                     " keeps the most of the future peak, the squared attention that "
                     "later tokens pay to the prompt, among ");
-    kvr_html_counted(headline->text, lines, "line");
+    kvr_html_count(headline->text, lines);
+    kvr_text_string(headline->text, " (policy, scorer)");
     kvr_text_string(headline->text, " that hold no more than budget ");
     kvr_html_string(headline->text, sums->budgets.items[headline->choice.budget]);
     kvr_text_string(headline->text, ".");
@@ -297,15 +302,23 @@ static void add_needles(struct headline *headline)
     if (best == NULL || worst == NULL)
         return;
     open_card(headline, "Needles kept whole");
-    kvr_text_add(headline->text, "%.1f–%.1f %%", least, most);
+    if (most > least)
+        kvr_text_add(headline->text, "%.1f–%.1f %%", least, most);
+    else
+        kvr_text_add(headline->text, "%.1f %%", most);
     start_sentence(headline);
     kvr_text_string(headline->text, "of the (layer, group) keep the whole needle at budget ");
     kvr_html_string(headline->text, sums->budgets.items[headline->choice.budget]);
-    kvr_text_string(headline->text, " and equal memory: least with ");
-    add_policy(headline, worst);
-    kvr_text_string(headline->text, ", most with ");
-    add_policy(headline, best);
-    kvr_text_string(headline->text, ".");
+    kvr_text_string(headline->text, " and equal memory: ");
+    if (most > least) {
+        kvr_text_string(headline->text, "least with ");
+        add_policy(headline, worst);
+        kvr_text_string(headline->text, ", most with ");
+        add_policy(headline, best);
+        kvr_text_string(headline->text, ".");
+    } else {
+        kvr_text_string(headline->text, "the same with every policy.");
+    }
     close_card(headline);
 }
 

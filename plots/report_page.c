@@ -109,18 +109,37 @@ static void open_section(struct kvr_text *text, const char *id, const char *head
                  id, id, id, heading);
 }
 
+/* Labels of a drawing come from names in traces. gnuplot escapes them; should it ever fail to, the
+   drawing stays out. */
+static bool is_inert(const char *svg)
+{
+    static const char *const active[] = {"<script", "<foreignobject", "javascript:", "<iframe",
+                                         "<image",  "href=\"http",    "url(http"};
+    for (size_t i = 0; i < sizeof active / sizeof *active; i++)
+        if (strcasestr(svg, active[i]) != NULL)
+            return false;
+    return strstr(svg, "<svg") != NULL;
+}
+
+static bool is_shown(const struct kvr_report_figure *figure)
+{
+    return figure->svg != NULL && is_inert(figure->svg);
+}
+
 static void add_figure(const struct kvr_report_figure *figure, struct kvr_text *text)
 {
-    if (figure->svg == NULL) {
+    if (!is_shown(figure)) {
         kvr_text_string(text, "<p class=\"empty\"><b>");
         kvr_html_string(text, figure->title);
         kvr_text_string(text, "</b>: ");
-        kvr_html_string(text, figure->reason != NULL ? figure->reason : "not drawn");
+        kvr_html_string(text, figure->reason != NULL
+                                  ? figure->reason
+                                  : "the drawing holds more than lines and text");
         kvr_text_string(text, "</p>\n");
         return;
     }
     kvr_text_add(text, "<figure id=\"figure-%s\">\n<div class=\"drawing\">", figure->name);
-    kvr_text_string(text, figure->svg);
+    kvr_text_string(text, strstr(figure->svg, "<svg")); /* a prolog has no place in HTML */
     kvr_text_string(text, "</div>\n<figcaption><b>");
     kvr_html_string(text, figure->title);
     kvr_text_string(text, ".</b> ");
@@ -138,11 +157,11 @@ static void add_figures(const struct kvr_report *report, struct kvr_text *text)
     }
     kvr_text_string(text, "<div class=\"gallery\">\n");
     for (size_t i = 0; i < report->figure_count; i++)
-        if (report->figures[i].svg != NULL)
+        if (is_shown(&report->figures[i]))
             add_figure(&report->figures[i], text);
     kvr_text_string(text, "</div>\n");
     for (size_t i = 0; i < report->figure_count; i++)
-        if (report->figures[i].svg == NULL)
+        if (!is_shown(&report->figures[i]))
             add_figure(&report->figures[i], text);
     kvr_text_string(text, "</section>\n");
 }
