@@ -95,6 +95,14 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+# Style and script of the report become lines of C strings.
+$(BUILD)/generated/%.inc: %
+	@mkdir -p $(@D)
+	@sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
+
+$(BUILD)/plots/report_page.o: $(BUILD)/generated/plots/report.css.inc \
+                              $(BUILD)/generated/plots/report.js.inc
+
 # The gnuplot templates become strings of the program, so that it draws wherever it is copied to.
 $(TEMPLATES_C): $(TEMPLATES) Makefile
 	@mkdir -p $(@D)

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/base/utf8.h"
+
 static uint64_t bit_of(const struct kvr_json *json)
 {
     return UINT64_C(1) << json->depth;
@@ -16,44 +18,6 @@ static void new_line(struct kvr_json *json)
     kvr_text_string(json->text, "\n");
     for (unsigned i = 0; i < json->depth; i++)
         kvr_text_string(json->text, "  ");
-}
-
-/*
- * The length of the well-formed UTF-8 sequence at text (Unicode 15, table 3-7), or 0 with *skip
- * the number of bytes that one replacement character stands for.
- */
-static size_t utf8_length(const unsigned char *text, size_t *skip)
-{
-    unsigned char lead = text[0], least = 0x80, most = 0xbf;
-    size_t length;
-    *skip = 1;
-    if (lead < 0x80)
-        return 1;
-    if (lead >= 0xc2 && lead <= 0xdf)
-        length = 2;
-    else if (lead >= 0xe0 && lead <= 0xef)
-        length = 3;
-    else if (lead >= 0xf0 && lead <= 0xf4)
-        length = 4;
-    else
-        return 0;
-    if (lead == 0xe0)
-        least = 0xa0; /* overlong */
-    else if (lead == 0xed)
-        most = 0x9f; /* surrogates */
-    else if (lead == 0xf0)
-        least = 0x90; /* overlong */
-    else if (lead == 0xf4)
-        most = 0x8f; /* beyond U+10FFFF */
-    for (size_t i = 1; i < length; i++) {
-        if (text[i] < least || text[i] > most) {
-            *skip = i;
-            return 0;
-        }
-        least = 0x80;
-        most = 0xbf;
-    }
-    return length;
 }
 
 static void add_escaped(struct kvr_text *text, unsigned char c)
@@ -70,7 +34,7 @@ static void add_quoted(struct kvr_text *text, const char *value)
 {
     kvr_text_string(text, "\"");
     for (const unsigned char *c = (const unsigned char *)value; *c != '\0';) {
-        size_t skip, length = utf8_length(c, &skip);
+        size_t skip, length = kvr_utf8_length((const char *)c, &skip);
         if (length == 0) {
             kvr_text_string(text, "\xef\xbf\xbd");
             length = skip;

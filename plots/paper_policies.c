@@ -70,16 +70,37 @@ static enum kvr_status fill_means(const struct kvr_paper_source *source,
 
 /* ------------------------------------------------------------------------------ policies */
 
-enum { KEPT = FIRST_FIGURE, PEAK, FUTURE, RETAINED, OUTPUT_ERROR };
+enum { KEPT = FIRST_FIGURE, PEAK, FUTURE, NEEDLE, RETAINED, OUTPUT_ERROR };
 static const struct kvr_column policy_columns[] = {
     POLICY_KEYS,
     {"groups", "groups", KVR_COLUMN_COUNT, 0, false},
     {"kept_percent", "kept, %", KVR_COLUMN_FIGURE, 1, true},
     {"future_peak", "future peak", KVR_COLUMN_FIGURE, 3, true},
     {"future_mass", "future mass", KVR_COLUMN_FIGURE, 3, true},
+    {"needle_whole_percent", "needle whole, %", KVR_COLUMN_FIGURE, 1, true},
     {"retained_mass", "retained mass", KVR_COLUMN_FIGURE, 3, true},
     {"output_error", "output error", KVR_COLUMN_FIGURE, 3, true},
 };
+
+/* The same settings as in the table of needles, where there are needles. */
+static enum kvr_status add_needle_shares(const struct kvr_paper_source *source,
+                                         const struct kvr_paper_filter *filter,
+                                         struct kvr_paper_table *table, struct kvr_error *err)
+{
+    static const struct kvr_formula whole = {KVR_POOL_CELLS, 100, 1, {{KVR_SUM_WHOLE, false}}};
+    const struct kvr_sums *kept = &source->sums.kept, *needles = &source->sums.needles;
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0, row = 0; status == KVR_OK && i < kept->count; i++) {
+        const struct kvr_setting *setting = &kept->series[i].setting;
+        if (!kvr_paper_filter_takes(filter, &source->sums, setting))
+            continue;
+        struct kvr_table_cell *cells = &table->cells[row++ * table->column_count];
+        const struct kvr_series *series = kvr_sums_find(needles, setting);
+        if (series != NULL)
+            status = kvr_paper_estimate(source, needles, series, &whole, table, cells, NEEDLE, err);
+    }
+    return status;
+}
 
 static enum kvr_status fill_policies(const struct kvr_paper_source *source,
                                      const struct kvr_paper_filter *filter,
@@ -92,7 +113,8 @@ static enum kvr_status fill_policies(const struct kvr_paper_source *source,
         {RETAINED, KVR_SUM_RETAINED, KVR_POOL_CELLS, 1},
         {OUTPUT_ERROR, KVR_SUM_OUTPUT_ERROR, KVR_POOL_CELLS, 1},
     };
-    return fill_means(source, filter, &source->sums.kept, means, 5, table, err);
+    enum kvr_status status = fill_means(source, filter, &source->sums.kept, means, 5, table, err);
+    return status == KVR_OK ? add_needle_shares(source, filter, table, err) : status;
 }
 
 const struct kvr_paper_kind kvr_paper_policies = {
@@ -101,7 +123,8 @@ const struct kvr_paper_kind kvr_paper_policies = {
     .caption =
         "Kept: tokens that a group holds, of all candidates; compare policies at equal kept. "
         "Future peak and mass: share of the squared and plain attention of later tokens to "
-        "the prompt that is kept, pooled over layers and groups of a prompt. Retained mass: "
+        "the prompt that is kept, pooled over layers and groups of a prompt. Needle whole: share "
+        "of (layer, group) that keep the whole needle. Retained mass: "
         "share of the policy's own score, which flatters it.",
     COLUMNS(policy_columns),
     .fill = fill_policies,

@@ -117,27 +117,50 @@ static enum kvr_status take_bounds(void *state, const struct kvr_table_reader *r
 }
 
 static const struct kvr_field measures_fields[] = {
-    TEXT(trace),           TEXT(sample),         TEXT(scorer),          TEXT(policy),
-    WHOLE(page_size),      TEXT(budget),         WHOLE(context),        WHOLE(kept_tokens),
-    FIGURE(retained_mass), FIGURE(future_mass),  FIGURE(future_weight), FIGURE(future_peak),
-    FIGURE(peak_weight),   FIGURE(output_error),
+    TEXT(trace),         TEXT(sample),          TEXT(scorer),         TEXT(policy),
+    WHOLE(page_size),    TEXT(budget),          WHOLE(context),       WHOLE(ratio),
+    WHOLE(kept_tokens),  FIGURE(retained_mass), FIGURE(future_mass),  FIGURE(future_weight),
+    FIGURE(future_peak), FIGURE(peak_weight),   FIGURE(output_error),
 };
 
-static enum kvr_status note_tokens(struct pass *pass, size_t prompt, struct kvr_error *err)
+/* Room for `index` in a list that starts zeroed. */
+static enum kvr_status reach(void **list, size_t *capacity, size_t index, size_t size,
+                             struct kvr_error *err)
+{
+    size_t before = *capacity;
+    enum kvr_status status = kvr_reserve(list, capacity, index + 1, size, err);
+    if (status == KVR_OK && *capacity > before)
+        memset((char *)*list + before * size, 0, (*capacity - before) * size);
+    return status;
+}
+
+static void widen(uint64_t *least, uint64_t *most, uint64_t value)
+{
+    *least = *most == 0 || value < *least ? value : *least;
+    *most = value > *most ? value : *most;
+}
+
+/* The length of the row's prompt and the facts of its trace. */
+static enum kvr_status note_facts(struct pass *pass, size_t prompt, struct kvr_error *err)
 {
     struct kvr_replay_sums *sums = pass->sums;
-    void *list = sums->prompt_tokens;
-    size_t before = sums->prompt_capacity;
+    const struct replay_row *row = &pass->row;
+    void *tokens = sums->prompt_tokens, *facts = sums->trace_facts;
+    size_t trace = sums->traces.last;
     enum kvr_status status =
-        kvr_reserve(&list, &sums->prompt_capacity, prompt + 1, sizeof *sums->prompt_tokens, err);
-    sums->prompt_tokens = list;
+        reach(&tokens, &sums->prompt_capacity, prompt, sizeof *sums->prompt_tokens, err);
+    sums->prompt_tokens = tokens;
+    if (status == KVR_OK)
+        status = reach(&facts, &sums->trace_capacity, trace, sizeof *sums->trace_facts, err);
+    sums->trace_facts = facts;
     if (status != KVR_OK)
         return status;
-    if (sums->prompt_capacity > before)
-        memset(sums->prompt_tokens + before, 0,
-               (sums->prompt_capacity - before) * sizeof *sums->prompt_tokens);
-    if (pass->row.context > sums->prompt_tokens[prompt])
-        sums->prompt_tokens[prompt] = pass->row.context;
+    struct kvr_trace_facts *known = &sums->trace_facts[trace];
+    known->prompts += sums->prompt_tokens[prompt] == 0;
+    widen(&known->least_context, &known->most_context, row->context);
+    widen(&known->least_ratio, &known->most_ratio, row->ratio);
+    if (row->context > sums->prompt_tokens[prompt])
+        sums->prompt_tokens[prompt] = row->context;
     return KVR_OK;
 }
 
@@ -153,7 +176,7 @@ static enum kvr_status take_measures(void *state, const struct kvr_table_reader 
         return kvr_table_reader_fail(reader, "context", err, "expected at least 1, found 0");
     enum kvr_status status = take_row(pass, &pass->sums->kept, &prompt, &series, &ratios, err);
     if (status == KVR_OK)
-        status = note_tokens(pass, prompt, err);
+        status = note_facts(pass, prompt, err);
     if (status != KVR_OK)
         return status;
     kvr_ratio_add(&ratios[KVR_SUM_KEPT], (double)row->kept_tokens / (double)row->context, 1);
@@ -377,7 +400,16 @@ void kvr_replay_sums_free(struct kvr_replay_sums *sums)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         kvr_sums_free(lists[i]);
     free(sums->prompt_tokens);
+    free(sums->trace_facts);
     sums->prompt_tokens = NULL;
+    sums->trace_facts = NULL;
+    sums->prompt_capacity = sums->trace_capacity = 0;
+}
+
+struct kvr_trace_facts kvr_trace_facts_of(const struct kvr_replay_sums *sums, size_t trace)
+{
+    const struct kvr_trace_facts none = {.prompts = 0};
+    return trace < sums->trace_capacity ? sums->trace_facts[trace] : none;
 }
 
 uint64_t kvr_census_heads(const struct kvr_sums *census, const struct kvr_series *series,

@@ -43,10 +43,19 @@ enum {
     KVR_CENSUS_SUMS = KVR_SUM_ISOLATED + KVR_CLASSES
 };
 
+/* What measures.csv tells of a trace; all 0 where it has no row. */
+struct kvr_trace_facts {
+    uint64_t prompts;
+    uint64_t least_context, most_context; /* candidates of a layer */
+    uint64_t least_ratio, most_ratio;     /* query heads per KV head */
+};
+
 struct kvr_replay_sums {
     struct kvr_names traces, prompts, scorers, policies, budgets;
     uint64_t *prompt_tokens; /* [prompts]: the most candidates that a layer of it has */
     size_t prompt_capacity;
+    struct kvr_trace_facts *trace_facts; /* see kvr_trace_facts_of */
+    size_t trace_capacity;
     struct kvr_sums overlaps, kept, needles, census;
     struct kvr_sums pages;    /* one quantity, a row per layer: page union ratio */
     struct kvr_sums excluded; /* by scorer, a row per group with a head that is not finite */
@@ -56,6 +65,9 @@ struct kvr_replay_sums {
 enum kvr_status kvr_replay_sums_read(const char *folder, struct kvr_replay_sums *sums,
                                      struct kvr_error *err);
 void kvr_replay_sums_free(struct kvr_replay_sums *sums);
+
+/* The facts of traces.items[trace]. */
+struct kvr_trace_facts kvr_trace_facts_of(const struct kvr_replay_sums *sums, size_t trace);
 
 /* Heads of a class under the scorer of a census series. */
 uint64_t kvr_census_heads(const struct kvr_sums *census, const struct kvr_series *series,

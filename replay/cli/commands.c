@@ -19,6 +19,7 @@ extern const struct kvr_command kvr_command_plot;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
 extern const struct kvr_command kvr_command_scaling;
+extern const struct kvr_command kvr_command_report;
 extern const struct kvr_command kvr_command_synth;
 extern const struct kvr_command kvr_command_table;
 
@@ -32,6 +33,8 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_table,
     &kvr_command_plot,
     &kvr_command_claims,
+    &kvr_command_report,
+    &kvr_command_plot,
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_scaling,
