@@ -179,7 +179,8 @@ enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *qu
     uint32_t *keys = scratch->keys;
     for (size_t i = 0; i < n; i++)
         keys[i] = key_of(scores[i]);
-    memset(keys + n, 0, (padded - n) * sizeof *keys);
+    if (padded > n)
+        memset(keys + n, 0, (padded - n) * sizeof *keys);
     uint32_t histogram[BINS];
     count_keys(keys, n, histogram);
 
