@@ -218,7 +218,8 @@ enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *qu
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < n; i++)
         scratch->keys[i] = key_of(scores[i]);
-    memset(scratch->keys + n, 0, (padded - n) * sizeof *scratch->keys);
+    if (padded > n)
+        memset(scratch->keys + n, 0, (padded - n) * sizeof *scratch->keys);
     uint32_t histogram[BINS];
     count_keys(scratch->keys, n, histogram);
 
