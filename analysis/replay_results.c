@@ -22,6 +22,7 @@ void kvr_replay_results_free(struct kvr_replay_results *results)
     free(results->census);
     free(results->groups);
     free(results->layer_groups);
+    free(results->policy_pools);
     kvr_names_free(&results->traces);
     kvr_names_free(&results->samples);
     kvr_names_free(&results->scorers);

@@ -114,6 +114,8 @@ struct kvr_replay_results {
     struct kvr_names layer_names; /* private: (sample, layer) and its number of groups */
     uint64_t *layer_groups;
     size_t layer_capacity;
+    bool *policy_pools; /* private: [pools_known] whether a policy pools the group */
+    size_t pools_known, pools_capacity;
 };
 
 /* Reads run.json and the tables of `folder`; release in any case with kvr_replay_results_free. */

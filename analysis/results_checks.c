@@ -25,8 +25,8 @@ static void check_exactly(struct kvr_results_pass *pass, struct kvr_exact_check 
                  table, kvr_table_reader_line(pass->reader), column, found, expected);
 }
 
-/* Policies that pool a group into one ranking; what the registry does not know is not judged. */
-static bool is_pooled(const char *policy)
+/* Policies that pool a group into one ranking; compositions of the command line are not judged. */
+static bool pools(const char *policy)
 {
     struct kvr_stages stages;
     if (kvr_stages_parse(policy, &stages, NULL) != KVR_OK)
@@ -34,6 +34,25 @@ static bool is_pooled(const char *policy)
     bool pooled = stages.reduce->scope != KVR_REDUCE_NOTHING;
     kvr_stages_free(&stages);
     return pooled;
+}
+
+/* The same by its index, looked up once. */
+static enum kvr_status is_pooled(struct kvr_replay_results *results, size_t policy, bool *pooled,
+                                 struct kvr_error *err)
+{
+    void *list = results->policy_pools;
+    if (results->policies.count > results->pools_known) {
+        enum kvr_status status = kvr_reserve(&list, &results->pools_capacity,
+                                             results->policies.count, sizeof(bool), err);
+        results->policy_pools = list;
+        if (status != KVR_OK)
+            return status;
+        for (; results->pools_known < results->policies.count; results->pools_known++)
+            results->policy_pools[results->pools_known] =
+                pools(results->policies.items[results->pools_known]);
+    }
+    *pooled = results->policy_pools[policy];
+    return KVR_OK;
 }
 
 /* The quota of MEASURES §2 from the budget as it was written. */
@@ -55,14 +74,17 @@ static enum kvr_status quota_of(const struct kvr_results_pass *pass, uint64_t *q
 }
 
 /* Pooled policies with the uniform quota (those with another have no UOR) hold exactly that. */
-static enum kvr_status check_pooled(struct kvr_results_pass *pass, struct kvr_error *err)
+static enum kvr_status check_pooled(struct kvr_results_pass *pass, size_t policy,
+                                    struct kvr_error *err)
 {
     const struct kvr_measures_row *row = &pass->row.measures;
     struct kvr_exact_check *cardinality = &pass->results->cardinality;
     uint64_t quota = 0;
-    if (isnan(row->uor) || !is_pooled(row->at.policy))
-        return KVR_OK;
-    enum kvr_status status = quota_of(pass, &quota, err);
+    bool pooled = false;
+    enum kvr_status status = is_pooled(pass->results, policy, &pooled, err);
+    if (status != KVR_OK || !pooled || isnan(row->uor))
+        return status;
+    status = quota_of(pass, &quota, err);
     if (status != KVR_OK)
         return status;
     check_exactly(pass, &pass->results->pooled_uor, "measures.csv", "uor", row->uor, 1);
@@ -96,11 +118,11 @@ static enum kvr_status count_layer_groups(struct kvr_results_pass *pass, size_t 
     return KVR_OK;
 }
 
-enum kvr_status kvr_check_measures_row(struct kvr_results_pass *pass, size_t sample,
-                                       struct kvr_error *err)
+enum kvr_status kvr_check_measures_row(struct kvr_results_pass *pass,
+                                       const struct kvr_results_place *place, struct kvr_error *err)
 {
-    enum kvr_status status = count_layer_groups(pass, sample, err);
-    return status == KVR_OK ? check_pooled(pass, err) : status;
+    enum kvr_status status = count_layer_groups(pass, place->sample, err);
+    return status == KVR_OK ? check_pooled(pass, place->policy, err) : status;
 }
 
 enum kvr_status kvr_take_layers_row(void *state, const struct kvr_table_reader *reader,
@@ -123,8 +145,8 @@ enum kvr_status kvr_take_layers_row(void *state, const struct kvr_table_reader *
         return kvr_table_reader_fail(reader, "layer", err,
                                      "expected a layer of measures.csv, found %" PRIu64,
                                      row->at.layer);
-    if (row->quota == 0)
-        return KVR_OK; /* an allocation gave the layer nothing: it has no PUR */
+    if (isnan(row->pur) || row->quota == 0)
+        return KVR_OK; /* an allocation shared the quotas out: there is no PUR */
     double most = (double)results->layer_groups[index];
     double pur = (double)row->both / (double)row->quota;
     check_exactly(pass, &results->page_union, "layers.csv", "pur", row->pur,

@@ -231,7 +231,7 @@ enum kvr_status kvr_take_measures_row(void *state, const struct kvr_table_reader
     struct kvr_results_place place;
     enum kvr_status status = kvr_results_place(pass, reader, &place, err);
     if (status == KVR_OK)
-        status = kvr_check_measures_row(pass, place.sample, err);
+        status = kvr_check_measures_row(pass, &place, err);
     if (status != KVR_OK)
         return status;
     struct kvr_kept_setting *setting = kept_of(pass, &place, err);

@@ -93,7 +93,8 @@ enum kvr_status kvr_take_excluded_row(void *state, const struct kvr_table_reader
 
 /* Statements that are exact, for a row of measures.csv: the UOR and the quota of pooled policies;
    and how many groups its layer has, which layers.csv is held against. */
-enum kvr_status kvr_check_measures_row(struct kvr_results_pass *pass, size_t sample,
+enum kvr_status kvr_check_measures_row(struct kvr_results_pass *pass,
+                                       const struct kvr_results_place *place,
                                        struct kvr_error *err);
 
 #endif

@@ -342,6 +342,9 @@ static const struct {
      "0 of 1 sizes; measures.csv line 2: selected 26, expected 25"},
     {"page-entrokv,1,0.1,100,4,10,10,1,11", "1 of 1 rows",
      "1 of 2 sizes; measures.csv line 2: kept_tokens 11, expected 10"},
+    {"streaming-llm,1,0.1,100,4,10,10,1,10", "1 of 1 rows", "2 of 2 sizes"},
+    {"mine,1,0.1,100,4,10,30,3,30", "the replay has no pooled policy with the uniform quota",
+     "the replay has no pooled policy with the uniform quota"},
     {"independent,1,0.1,100,4,10,30,3,30", "the replay has no pooled policy with the uniform quota",
      "the replay has no pooled policy with the uniform quota"},
     {"mean,1,0.1,100,4,10,30,,30", "the replay has no pooled policy with the uniform quota",
@@ -365,6 +368,7 @@ START_TEST(test_pages_that_groups_share)
         add(MEASURES, "t.h5,0,5,%d,last,mean,16,0.1,1000,4,6,6,1,96,0.5,,,,,", g);
     add(LAYERS, "t.h5,0,5,last,mean,16,0.1,6,18,3");
     add(LAYERS, "t.h5,0,5,last,mean,16,0.1,6,6,1");
+    add(LAYERS, "t.h5,0,5,last,pyramidkv,16,0.1,6,40,"); /* allocations have none */
     judge();
     expect("page-union", KVR_HOLDS, "2 of 2 rows, from 1 to 3");
 }
