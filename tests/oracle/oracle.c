@@ -256,10 +256,12 @@ int main(int argc, char **argv)
         scorers[i] = score_of(c.scorers[i]);
     long row_count;
     struct row *rows = rows_of(c.policies, c.policy_count, scorers, c.scorer_count, &row_count);
-    bool gated = false;
-    for (long r = 0; r < row_count; r++)
+    bool gated = false, allocates = false;
+    for (long r = 0; r < row_count; r++) {
         gated = gated || rows[r].gated;
-    struct tables *tables = tables_open(c.folder, gated);
+        allocates = allocates || rows[r].gated || rows[r].allocate != ALLOCATE_UNIFORM;
+    }
+    struct tables *tables = tables_open(c.folder, gated, allocates);
     replay(&c, scorers, rows, row_count, tables);
     tables_close(tables);
     for (long i = 0; i < column_count; i++)

@@ -204,6 +204,7 @@ long union_of(const long *orders, long count, long pages, long quota, bool *kept
 
 struct decision {
     long quota;    /* as shown */
+    long allotted; /* what the allocation gave, each head where they keep sets of their own */
     long selected; /* pages or tokens of the group */
     bool *kept;    /* [tokens] */
     long *rank;    /* [needles], -1 where the candidates do not hold the needle */
@@ -299,7 +300,7 @@ bool holds_needle(const struct candidates *c, struct span needle);
 /* -- tables (oracle_tables.c), self-check (oracle_check.c) -- */
 
 struct tables;
-struct tables *tables_open(const char *folder, bool gated);
+struct tables *tables_open(const char *folder, bool gated, bool allocates);
 void tables_close(struct tables *tables);
 void tables_write_sample(struct tables *tables, const struct options *o,
                          const struct sample *sample, const struct score *scorers,

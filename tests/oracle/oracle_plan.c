@@ -268,9 +268,15 @@ static void plan_cell(const struct options *o, const struct sample *sample, stru
     for (long i = 0; i < count; i++) {
         struct cell_group *cell = &cells[i];
         bool own_quota = row->allocate == ALLOCATE_UNIFORM; /* physical may have changed it */
+        struct decision *decision = &cell->group->decisions[page * o->budget_count + budget];
         decide(sample, &plan->layers[cell->layer].candidates, cell,
-               own_quota ? cell->quota : uniform[i],
-               &cell->group->decisions[page * o->budget_count + budget]);
+               own_quota ? cell->quota : uniform[i], decision);
+        bool by_score = row->allocate == ALLOCATE_MODEL || row->allocate == ALLOCATE_LAYER;
+        decision->allotted = cell->quota;
+        if (shut && plan->layers[cell->layer].full_attention)
+            decision->allotted = cell->cut.pages;
+        else if (by_score && cell->counted)
+            decision->allotted = decision->selected;
     }
     free(uniform);
     close_cell(cells, count);

@@ -21,6 +21,7 @@ enum table {
     EXCLUDED,
     GATE,
     AGREEMENT,
+    ALLOCATION,
     TABLES,
 };
 
@@ -48,10 +49,13 @@ static const struct {
     [EXCLUDED] = {"excluded.csv", "trace,sample,layer,group,scorer,heads"},
     [GATE] = {"gate.csv", "trace,sample,difference,threshold,open"},
     [AGREEMENT] = {"agreement.csv", "trace,sample,layer,agreement,agreement_without_sinks"},
+    [ALLOCATION] = {"allocation.csv",
+                    "trace,sample,layer,group,scorer,policy,page_size,budget,quota,allotted,share,"
+                    "dropped_mass"},
 };
 
 struct tables {
-    FILE *files[TABLES]; /* gate and agreement: NULL without a gated row */
+    FILE *files[TABLES]; /* gate, agreement and allocation: NULL without a row for them */
 };
 
 /* -- cells -- */
@@ -93,7 +97,12 @@ static void line(FILE *file, const char *kinds, ...)
     va_end(values);
 }
 
-struct tables *tables_open(const char *folder, bool gated)
+static bool is_written(int table, bool gated, bool allocates)
+{
+    return table == ALLOCATION ? allocates : table < GATE || gated;
+}
+
+struct tables *tables_open(const char *folder, bool gated, bool allocates)
 {
     if (mkdir(folder, 0777) && errno != EEXIST)
         die(1, "%s: cannot be made", folder);
@@ -101,7 +110,7 @@ struct tables *tables_open(const char *folder, bool gated)
     for (int i = 0; i < TABLES; i++) {
         char *path = room((long)strlen(folder) + 64, 1);
         sprintf(path, "%s/%s", folder, layout[i].file);
-        if (i < GATE || gated) {
+        if (is_written(i, gated, allocates)) {
             tables->files[i] = fopen(path, "w");
             if (!tables->files[i])
                 die(1, "%s: cannot be written", path);
@@ -163,6 +172,25 @@ static void write_measure(FILE *file, const struct place *at, long g)
          d->quota, d->selected, uor, kept, retained, f.known ? f.mass : NAN,
          f.known ? f.weight : NAN, f.known ? f.peak : NAN, f.known ? f.peak_weight : NAN,
          output_error(at->sample, at->layer, c, g, d->kept));
+}
+
+/* What the group got where that is not its uniform quota, and the pooled mass that it drops. */
+static void write_allocation(FILE *file, const struct place *at, long g)
+{
+    const struct decision *d = decision_at(at, g);
+    const float *pooled = at->plan->groups[g].pooled;
+    double all = 0, kept = 0;
+    if (is_uniform(at->row))
+        return;
+    for (long t = 0; pooled && t < at->plan->candidates.count; t++) {
+        all += (double)pooled[t];
+        kept += d->kept[t] ? (double)pooled[t] : 0;
+    }
+    bool has_mass = pooled && score_has_mass(&at->row->score) && all > 0;
+    line(file, "ssllsslslldd", at->sample->trace, at->sample->name, at->layer->number, g,
+         at->row->score.label, at->row->policy, at->o->page_sizes[at->page],
+         at->o->budgets[at->budget], d->quota, d->allotted, (double)d->allotted / (double)d->quota,
+         has_mass ? 1 - kept / all : NAN);
 }
 
 static void write_needles(FILE *file, const struct place *at, long g)
@@ -392,6 +420,7 @@ static void write_layer_of_rows(struct tables *tables, const struct options *o,
                     } else if (at.plan->groups[g].present) {
                         write_measure(tables->files[MEASURES], &at, g);
                         write_needles(tables->files[NEEDLES], &at, g);
+                        write_allocation(tables->files[ALLOCATION], &at, g);
                     }
                 }
 }

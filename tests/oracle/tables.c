@@ -18,10 +18,10 @@ static const double TOLERANCE = 2e-6;
 
 /* Columns of names and whole numbers. */
 static const char *const exact_columns[] = {
-    "trace",     "sample", "layer",   "group", "head",  "scorer",   "policy",
-    "page_size", "budget", "context", "ratio", "quota", "selected", "kept_tokens",
-    "class",     "needle", "start",   "end",   "rank",  "owner",    "peak",
-    "holds",     "union",  "heads",   "open",
+    "trace",     "sample", "layer",   "group", "head",     "scorer",   "policy",
+    "page_size", "budget", "context", "ratio", "quota",    "selected", "kept_tokens",
+    "class",     "needle", "start",   "end",   "rank",     "owner",    "peak",
+    "holds",     "union",  "heads",   "open",  "allotted",
 };
 
 /* One line cut into cells. */
