@@ -24,7 +24,7 @@ do for [i = 1:count] {
     }
     set xtics ()
     if (lowest || text) { set xtics ('10' 0, '50' 2, '90' 4) } else { set xtics ('' 2) }
-    if (lowest) { set xlabel 'depth, %' } else { unset xlabel }
+    if (lowest) { set xlabel 'depth, ' . percent } else { unset xlabel }
     if (!text) { set xlabel offset 0, 0.75 }
     set ytics ()
     if (place == 0) { do for [k = 1:|rows|] { set ytics add (rows[k] k - 1) } }
@@ -32,9 +32,9 @@ do for [i = 1:count] {
     if (text) { set ylabel row_title }
     set title policies[i] offset 0, short(-0.7, 0)
     if (i == count) {
-        set colorbox horizontal user origin screen 0.45, screen y_at(height - 0.19) size screen 0.30, screen 0.07 / height
-        set cbtics ('0' 0, '0.5' 0.5, '1' 1) offset 0, 0.75
-        set label 99 'share kept' at screen 0.43, screen y_at(height - 0.16) right
+        set colorbox horizontal user origin screen 0.45, screen y_at(height - 0.21) size screen 0.30, screen 0.07 / height
+        set cbtics ('0' 0, '0.5' 0.5, '1' 1) offset 0, 0.4
+        set label 99 'share kept' at screen 0.43, screen y_at(height - 0.17) right
     } else { unset colorbox }
     if (text) {
         plot name . '.dat' index i - 1 using 1:2:(sprintf('%.2f', $3)) with labels

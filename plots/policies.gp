@@ -23,7 +23,7 @@ set yrange [0:1.04]
 set ytics ()
 set ytics autofreq 0.25
 set ylabel 'future mass'
-set xlabel short('KV memory held, % of the full cache', 'memory held, %')
+set xlabel short('KV memory held, ' . percent . ' of the full cache', 'memory held, %')
 if (text) { set key bottom right }
 else {
     # A legend below, in three columns; gnuplot's own would not fit as many into one.

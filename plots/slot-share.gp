@@ -1,6 +1,6 @@
 # Block i - 1 of the data is operator i: slot of the page, share of the mass.
 set xlabel 'slot of the page'
-set ylabel short('share of the mass, %', 'share, %')
+set ylabel short('share of the mass, ', 'share, ') . percent
 set xrange [-0.6:slots - 0.4]
 set yrange [0:*]
 set xtics slots > 32 ? 8 : slots > 16 ? 4 : 2

@@ -24,14 +24,17 @@ if (terminal eq 'pngcairo') {
 if (terminal eq 'png') {
     set terminal png size width * 300, height * 300 font 'Helvetica,7.5' fontscale 3.125 linewidth 3
 }
-if (terminal eq 'cairolatex') { set terminal cairolatex pdf input size width, height }
-if (terminal eq 'epslatex') { set terminal epslatex input color size width, height }
+if (terminal eq 'cairolatex') { set terminal cairolatex pdf input size width, height font ',8' linewidth 1.6 \
+        header '\footnotesize' }
+if (terminal eq 'epslatex') { set terminal epslatex input color size width, height font ',8' linewidth 1.6 \
+        header '\footnotesize' }
 if (terminal eq 'dumb') { set terminal dumb mono size columns, lines }
 set output name . (latex ? '-tex.tex' : text ? '.text' : '.' . format)
 
 # Markup of gnuplot or of LaTeX, and labels that a drawing in characters shortens.
 markup(plain, tex) = latex ? tex : plain
 short(full, brief) = text ? brief : full
+percent = latex ? '\%' : '%'
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; lines also differ in dashes and
 # points in shape, so that a grey print can be read. From 9 on: the same with open points.
@@ -79,5 +82,5 @@ if (text) {
     set xtics offset 0, 0.35
     set ytics offset 0.6, 0
     set xlabel offset 0, 0.85
-    set ylabel offset 1.4, 0
+    set ylabel offset latex ? 0.2 : 1.4, 0 # gnuplot does not know how wide LaTeX's tics are
 }

@@ -11,7 +11,7 @@ set xlabel short('temperature of the entropy weights', 'temperature')
 set ylabel 'largest weight'
 set label 1 'uniform, 1/r' at graph 0.02, first uniform left offset 0, -0.6
 if (!text) { set bmargin at screen y_at(0.26 + half - 0.38) }
-plot file index 0 using 2:($3 - $4):($3 + $4) with filledcurves fillcolor rgb '#cfe0ee', \
+plot file index 0 using 2:($3 - $4):($3 + $4 < 1 ? $3 + $4 : 1) with filledcurves fillcolor rgb '#cfe0ee', \
      uniform with lines linetype 92, \
      '' index 0 using 2:3 with linespoints linetype 1 pointsize 0.55
 unset title; unset label 100; unset logscale x; unset label 1

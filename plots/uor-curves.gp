@@ -25,7 +25,7 @@ do for [i = 1:panels] {
     }
     set label 1 scorers[i] at graph 0.98, graph 0.80 right
     plot ratio with lines linetype 92, \
-         name . '.dat' index i - 1 using 1:3:6 with filledcurves fillcolor rgb '#dbe7f1' title short('10 to 90 %', ''), \
+         name . '.dat' index i - 1 using 1:3:6 with filledcurves fillcolor rgb '#dbe7f1' title short('10 to 90 ' . percent, ''), \
          '' index i - 1 using 1:4:5 with filledcurves fillcolor rgb '#a9c7de' title short('quartiles', ''), \
          '' index i - 1 using 1:2 with lines linetype 1 linewidth 2 title 'median', \
          '' index i - 1 using 1:7 with lines linetype 2 title 'lower bound'
