@@ -16,6 +16,7 @@ enum { POINTS = 201 };
 struct collected {
     struct kvr_values raw[KVR_HEAD_CLASS_COUNT], isolated[KVR_HEAD_CLASS_COUNT];
     double most; /* entropy */
+    double tall; /* density */
 };
 
 static enum kvr_status take(void *state, const struct kvr_head_row *row, struct kvr_error *err)
@@ -84,8 +85,10 @@ static enum kvr_status write_densities(struct collected *c, double most, struct 
     kvr_draft_block(draft, "entropy, then raw and isolated density of each class");
     for (size_t p = 0; p < POINTS; p++) {
         kvr_draft_value(draft, most * (double)p / (POINTS - 1));
-        for (size_t i = 0; i < columns; i++)
+        for (size_t i = 0; i < columns; i++) {
             kvr_draft_value(draft, densities[i][p]);
+            c->tall = fmax(c->tall, densities[i][p]);
+        }
         kvr_draft_end(draft);
     }
     return kvr_draft_check(draft, err);
@@ -105,6 +108,7 @@ static void write_facts(const struct collected *c, double most, double limit,
         }
     kvr_draft_strings(draft, "classes", shown, count);
     kvr_draft_number(draft, "most", most);
+    kvr_draft_number(draft, "tall", c->tall);
     kvr_draft_number(draft, "limit", limit);
     draft->height = 3.2;
     draft->text_lines = 44;

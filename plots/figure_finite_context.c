@@ -59,21 +59,29 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
     return kvr_values_add(&c->odds, odds, err);
 }
 
-/* Loss Delta / (1 - eps) = x / (1 + x) of odds x = D/C. */
+/* Delta / (1 - eps) of odds D/C. */
+static double loss(double odds)
+{
+    return odds / (1 + odds);
+}
+
+/* Siblings with the entropy of an even look at `tokens` tokens, however long the context. */
+static double focused_odds(double tokens)
+{
+    return (ratio - 1) * pow(tokens, -1 / tau) * exp(owner_entropy / tau);
+}
+
 static void write_closed_form(struct kvr_draft *draft)
 {
-    double cost = exp(owner_entropy / tau);
     kvr_draft_block(draft, "closed form: non-sink tokens T - S, loss with diffuse siblings, with "
                            "siblings on %g and on %g tokens",
                     focus[0], focus[1]);
     for (int i = 0; i <= 40; i++) {
-        double tokens = exp2(8 + i * 0.3), diffuse = (ratio - 1) * pow(tokens, -1 / tau) * cost;
+        double tokens = exp2(8 + i * 0.3); /* diffuse siblings look at all of them */
         kvr_draft_value(draft, tokens);
-        kvr_draft_value(draft, diffuse / (1 + diffuse));
-        for (size_t f = 0; f < FOCI; f++) {
-            double odds = (ratio - 1) * pow(focus[f], -1 / tau) * cost;
-            kvr_draft_value(draft, odds / (1 + odds));
-        }
+        kvr_draft_value(draft, loss(focused_odds(tokens)));
+        for (size_t f = 0; f < FOCI; f++)
+            kvr_draft_value(draft, loss(focused_odds(focus[f])));
         kvr_draft_end(draft);
     }
 }
@@ -87,9 +95,11 @@ static void write(struct collected *c, struct kvr_draft *draft)
     kvr_values_sort(&c->odds);
     double median = kvr_quantile(&c->odds, 0.5);
     kvr_draft_number(draft, "median_odds", median);
-    kvr_draft_number(draft, "median_loss", median / (1 + median));
+    kvr_draft_number(draft, "median_loss", loss(median));
     kvr_draft_number(draft, "low", pow(10, fmin(floor(log10(kvr_quantile(&c->odds, 0))), -1)));
     kvr_draft_number(draft, "high", pow(10, fmax(ceil(log10(kvr_quantile(&c->odds, 1))), 1)));
+    for (size_t f = 0; f < FOCI; f++)
+        kvr_draft_number(draft, f == 0 ? "loss_1" : "loss_2", loss(focused_odds(focus[f])));
     kvr_draft_number(draft, "focus_1", focus[0]);
     kvr_draft_number(draft, "focus_2", focus[1]);
     draft->height = 3.5;

@@ -122,7 +122,7 @@ static void write(const struct collected *c, struct kvr_draft *draft)
     kvr_draft_strings(draft, "titles", shown, count);
     kvr_draft_strings(draft, "layers", c->layers.names, rows);
     kvr_draft_number(draft, "groups", (double)columns);
-    draft->height = rows > 20 ? 3.2 : 1.5 + 0.085 * (double)rows;
+    draft->height = rows > 20 ? 3.2 : 1.55 + 0.085 * (double)rows;
     draft->text_lines = 12 + (double)rows;
     kvr_draft_say(draft,
                   "Union overhead, disagreement D = 1 - J and retained mass of %s in each (layer, "

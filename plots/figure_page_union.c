@@ -22,7 +22,7 @@ struct collected {
 
     struct kvr_labels policies;
     struct kvr_heat_map means; /* [policies][layers] */
-    uint64_t most_group, rows;
+    uint64_t most_group, first_layer, rows;
 };
 
 static const struct kvr_field layers_fields[] = {
@@ -62,7 +62,8 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
         !kvr_source_shows_policy(c->source, c->policy, c->scorer))
         return KVR_OK;
     enum kvr_status status = kvr_labels_add(&c->policies, c->policy, &policy, err);
-    c->rows++;
+    if (c->rows++ == 0 || c->layer < c->first_layer)
+        c->first_layer = c->layer;
     return status == KVR_OK ? kvr_heat_map_add(&c->means, policy, c->layer, c->pur, err) : status;
 }
 
@@ -82,7 +83,9 @@ static void write(const struct collected *c, struct kvr_draft *draft)
             kvr_draft_end(draft);
         }
     }
-    kvr_draft_strings(draft, "policies", c->policies.names, c->policies.count);
+    kvr_policy_names_write(draft, c->source, c->policies.names, c->policies.count);
+    kvr_draft_number(draft, "first_layer", (double)c->first_layer);
+    kvr_draft_number(draft, "last_layer", (double)map->columns - 1);
     kvr_draft_number(draft, "kv_heads", (double)c->most_group + 1);
     kvr_policy_lines_size(draft, c->policies.count, 1.9);
     kvr_draft_say(draft,

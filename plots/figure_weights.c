@@ -70,7 +70,7 @@ static void write(const struct collected *c, const struct kvr_source *source,
     kvr_draft_strings(draft, "classes", shown, count);
     /* The weights of a group sum to 1, so heads / weights is the mean ratio. */
     kvr_draft_number(draft, "ratio", c->heads / c->weights);
-    draft->height = 3.1;
+    draft->height = 3.35;
     kvr_caption_scope(draft, source, KVR_SCOPE_SCORER, NULL);
 }
 

@@ -3,43 +3,44 @@
 count = |policies|
 across = text ? 1 : count < 3 ? count : 3
 down = ceil(count / (across * 1.0))
-set multiplot layout down, across title headline offset 0, -0.1
-unset title; unset key
+set multiplot layout down, across
+unset key
 set border 15 linewidth 0.5
 set tics scale 0
 set xrange [-0.5:4.5]
 set yrange [-0.5:|rows| - 0.5]
 set cbrange [0:1]
-set xtics ('0' -0.5, '50' 2, '100' 4.5)
-set ytics ()
-do for [i = 1:|rows|] { set ytics add (rows[i] i - 1) }
-span = 0.86 / across
-tall = (1 - 0.85 / height) / down
+span = (width - 0.55 - 0.02) / across
+tall = (height - 0.26 - 0.64) / down
+if (!text) { set label 101 row_title at screen x_at(0.1), screen y_at(0.36 + down * tall / 2) center rotate by 90 }
 do for [i = 1:count] {
-    column_ = (i - 1) % across
-    line_ = (i - 1) / across
-    left = 0.135 + column_ * span
-    high = 1 - 0.38 / height - line_ * tall
+    place = (i - 1) % across
+    line = (i - 1) / across
+    lowest = i + across > count
+    high = 0.26 + line * tall
     if (!text) {
-        set lmargin at screen left; set rmargin at screen left + span * 0.88
-        set tmargin at screen high; set bmargin at screen high - tall + 0.26 / height
+        set lmargin at screen x_at(0.55 + place * span); set rmargin at screen x_at(0.55 + place * span + span - 0.1)
+        set tmargin at screen y_at(high + 0.2); set bmargin at screen y_at(high + tall - 0.03)
     }
-    last = i + across > count
-    set format x last || text ? '%g' : ''
-    if (last || text) { set xtics ('0' -0.5, '50' 2, '100' 4.5) } else { set xtics ('' 2) }
-    set xlabel last ? short('depth, %', 'depth, %') : '' offset 0, 0.6
-    if (column_ == 0) { set ylabel row_title } else { unset ylabel }
-    if (column_ == 0) { do for [k = 1:|rows|] { set ytics add (rows[k] k - 1) } } else { set ytics ('' 0) }
-    set title policies[i] offset 0, -0.7
+    set xtics ()
+    if (lowest || text) { set xtics ('10' 0, '50' 2, '90' 4) } else { set xtics ('' 2) }
+    if (lowest) { set xlabel 'depth, ' . percent } else { unset xlabel }
+    if (!text) { set xlabel offset 0, 0.75 }
+    set ytics ()
+    if (place == 0) { do for [k = 1:|rows|] { set ytics add (rows[k] k - 1) } }
+    else { set ytics ('' 0) }
+    if (text) { set ylabel row_title }
+    set title policies[i] offset 0, short(-0.7, 0)
     if (i == count) {
-        set colorbox horizontal user origin screen 0.40, screen 0.14 / height size screen 0.30, screen 0.07 / height
-        set cbtics ('0' 0, '1' 1) offset 0, 0.75 scale 0
-        set label 99 'kept share' at screen 0.38, screen 0.17 / height right
+        set colorbox horizontal user origin screen 0.45, screen y_at(height - 0.21) size screen 0.30, screen 0.07 / height
+        set cbtics ('0' 0, '0.5' 0.5, '1' 1) offset 0, 0.4
+        set label 99 'share kept' at screen 0.43, screen y_at(height - 0.17) right
     } else { unset colorbox }
     if (text) {
         plot name . '.dat' index i - 1 using 1:2:(sprintf('%.2f', $3)) with labels
     } else {
         plot name . '.dat' index i - 1 using 1:2:3 with image pixels
     }
+    unset label 100; unset label 101
 }
 unset multiplot

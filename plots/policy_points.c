@@ -152,16 +152,33 @@ double kvr_pool_mean(const struct kvr_pool *pool)
 
 /* ------------------------------------------------------------------------------ lines */
 
-/* The ceiling and the two floors have styles of their own; the others take theirs in turn. */
-static unsigned style_of(const char *policy, unsigned *next)
+/* The ceiling and the two floors have styles of their own; the others take theirs in turn, the same
+   in every figure of a replay. */
+static unsigned style_of(const struct kvr_source *source, const char *policy)
 {
-    if (strcmp(policy, "clairvoyant") == 0)
-        return 91;
-    if (strcmp(policy, "random") == 0)
-        return 92;
-    if (strcmp(policy, "streaming-llm") == 0)
-        return 93;
-    return (*next)++ % 16 + 1;
+    static const char *const special[] = {"clairvoyant", "random", "streaming-llm"};
+    unsigned turn = 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (strcmp(policy, special[i]) == 0)
+            return 91 + i;
+    for (size_t p = 0; p < source->policies.count; p++) {
+        const char *other = source->policies.names[p];
+        if (strcmp(other, policy) == 0)
+            break;
+        turn += strcmp(other, special[0]) != 0 && strcmp(other, special[1]) != 0 &&
+                strcmp(other, special[2]) != 0;
+    }
+    return turn % 16 + 1;
+}
+
+void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *source,
+                            char *const *names, size_t count)
+{
+    kvr_draft_strings(draft, "policies", names, count);
+    kvr_text_add(&draft->facts, "array styles[%zu] = [", count);
+    for (size_t i = 0; i < count; i++)
+        kvr_text_add(&draft->facts, "%s%u", i > 0 ? ", " : "", style_of(source, names[i]));
+    kvr_text_string(&draft->facts, "]\n");
 }
 
 static bool has_point(const struct kvr_policy_point *point, const struct kvr_policy_lines *lines)
@@ -200,8 +217,6 @@ enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         struct kvr_draft *draft, size_t *written,
                                         struct kvr_error *err)
 {
-    struct kvr_text styles = {0};
-    unsigned next = 0;
     *written = 0;
     char **names = kvr_alloc(points->policies, sizeof *names, err);
     if (names == NULL)
@@ -209,24 +224,18 @@ enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
     for (size_t p = 0; p < points->policies; p++) {
         if (!write_policy(points, p, lines, draft))
             continue;
-        names[*written] = points->source->policies.names[p];
-        kvr_text_add(&styles, "%s%u", *written > 0 ? ", " : "", style_of(names[*written], &next));
-        ++*written;
+        names[(*written)++] = points->source->policies.names[p];
     }
-    if (*written > 0) {
-        kvr_draft_strings(draft, "policies", names, *written);
-        kvr_text_add(&draft->facts, "array styles[%zu] = [%s]\n", *written, styles.data);
-    }
-    enum kvr_status status = kvr_text_check(&styles, err);
-    kvr_text_free(&styles);
+    if (*written > 0)
+        kvr_policy_names_write(draft, points->source, names, *written);
     free(names);
-    return status;
+    return KVR_OK;
 }
 
 void kvr_policy_lines_size(struct kvr_draft *draft, size_t count, double panels)
 {
     double rows = ceil((double)count / 3);
-    double legend = 0.08 + 0.125 * rows;
+    double legend = 0.06 + 0.155 * rows;
     kvr_draft_number(draft, "legend_height", legend);
     draft->height = panels + legend;
     draft->text_lines = panels > 2.5 ? 48 : 30;

@@ -52,9 +52,13 @@ struct kvr_policy_lines {
     const char *names;   /* "future_peak future_mass", for the data's comment */
 };
 
+/* Defines the facts policies (their names) and styles (the line type of each). */
+void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *source,
+                            char *const *names, size_t count);
+
 /*
- * Writes a block of `kept, columns…, samples` for every policy that has a point, and the facts
- * policies (names), styles (the line style of each) and count. *written: how many.
+ * Writes a block of `kept, columns…, samples, budget` for every policy that has a point, and the
+ * facts of kvr_policy_names_write. *written: how many policies.
  */
 enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         const struct kvr_policy_lines *lines,

@@ -24,14 +24,17 @@ if (terminal eq 'pngcairo') {
 if (terminal eq 'png') {
     set terminal png size width * 300, height * 300 font 'Helvetica,7.5' fontscale 3.125 linewidth 3
 }
-if (terminal eq 'cairolatex') { set terminal cairolatex pdf input size width, height }
-if (terminal eq 'epslatex') { set terminal epslatex input color size width, height }
+if (terminal eq 'cairolatex') { set terminal cairolatex pdf input size width, height font ',8' linewidth 1.6 \
+        header '\footnotesize' }
+if (terminal eq 'epslatex') { set terminal epslatex input color size width, height font ',8' linewidth 1.6 \
+        header '\footnotesize' }
 if (terminal eq 'dumb') { set terminal dumb mono size columns, lines }
 set output name . (latex ? '-tex.tex' : text ? '.text' : '.' . format)
 
 # Markup of gnuplot or of LaTeX, and labels that a drawing in characters shortens.
 markup(plain, tex) = latex ? tex : plain
 short(full, brief) = text ? brief : full
+percent = latex ? '\%' : '%'
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; lines also differ in dashes and
 # points in shape, so that a grey print can be read. From 9 on: the same with open points.
@@ -62,15 +65,22 @@ set linetype 94 linecolor rgb pale linewidth 0.6 dashtype 1
 # Light to dark, one hue: the order survives in grey.
 set palette defined (0 '#f3f7fb', 0.25 '#bcd3e8', 0.5 '#6ba4cf', 0.75 '#2a6dab', 1 '#08305c')
 
+# Places are inches from the left and the top; in characters gnuplot finds its own.
+x_at(inches) = inches / width
+y_at(inches) = 1 - inches / height
 set border 3 linecolor rgb ink linewidth 0.8
 set tics nomirror out scale 0.5
-set key samplen 2.2 spacing 1.05 height 0 width 0 noautotitle
-set title headline
-if (!text) {
-    set tmargin 1.9; set bmargin 2.9; set lmargin 6.2; set rmargin 1.4
-    set title offset 0, -0.6
+set key samplen 2 spacing 0.9 height 0 width 0 noautotitle
+if (text) {
+    set title headline
+} else {
+    set label 100 headline at screen 0.5, screen y_at(0.11) center
+    set lmargin at screen x_at(0.58)
+    set rmargin at screen x_at(width - 0.1)
+    set tmargin at screen y_at(0.26)
+    set bmargin at screen y_at(height - 0.40)
     set xtics offset 0, 0.35
     set ytics offset 0.6, 0
-    set xlabel offset 0, 0.7
-    set ylabel offset 1.2, 0
+    set xlabel offset 0, 0.85
+    set ylabel offset latex ? 0.2 : 1.4, 0 # gnuplot does not know how wide LaTeX's tics are
 }
