@@ -138,9 +138,9 @@ static void add_figure(const struct kvr_report_figure *figure, struct kvr_text *
         kvr_text_string(text, "</p>\n");
         return;
     }
-    kvr_text_add(text, "<figure id=\"figure-%s\">\n<div class=\"drawing\">", figure->name);
+    kvr_text_add(text, "<figure id=\"figure-%s\">\n<div class=\"drawing\">\n", figure->name);
     kvr_text_string(text, strstr(figure->svg, "<svg")); /* a prolog has no place in HTML */
-    kvr_text_string(text, "</div>\n<figcaption><b>");
+    kvr_text_string(text, "\n</div>\n<figcaption><b>");
     kvr_html_string(text, figure->title);
     kvr_text_string(text, ".</b> ");
     kvr_html_string(text, figure->caption != NULL ? figure->caption : "");
