@@ -17,13 +17,13 @@ const char *kvr_head_class_name(enum kvr_head_class class);
 
 /* All from the vector as it is; entropies in nats at the alpha in force. */
 struct kvr_census {
-    double sink_mass;         /* sum over the sinks */
-    double entropy_raw;       /* of the whole vector */
-    double entropy_isolated;  /* without the sinks, renormalised */
-    double weight_raw;        /* softmax_h(-entropy / tau) within the group */
+    double sink_mass;        /* sum over the sinks */
+    double entropy_raw;      /* of the whole vector */
+    double entropy_isolated; /* without the sinks, renormalised */
+    double weight_raw;       /* softmax_h(-entropy / tau) within the group */
     double weight_isolated;
-    double max_probability;   /* largest non-sink value, 0 if there are no non-sink candidates */
-    double needle_mass;       /* candidates in at least one needle; NaN if the sample has none */
+    double max_probability; /* largest non-sink value, 0 if there are no non-sink candidates */
+    double needle_mass;     /* candidates in at least one needle; NaN if the sample has none */
     enum kvr_head_class class;
 };
 

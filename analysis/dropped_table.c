@@ -43,8 +43,8 @@ static void add_rows(struct kvr_text *text, const struct kvr_cell *cell,
 static bool has_curve(const struct kvr_selection *selection)
 {
     const struct kvr_stages *stages = selection->stages;
-    bool competes = stages->allocate.kind == KVR_ALLOCATE_LAYER ||
-                    stages->allocate.kind == KVR_ALLOCATE_MODEL;
+    bool competes =
+        stages->allocate.kind == KVR_ALLOCATE_LAYER || stages->allocate.kind == KVR_ALLOCATE_MODEL;
     return selection->pages->size == 1 && selection->pooled != NULL &&
            selection->scored->score->scorer->mass && !(competes && stages->protect.has_fraction);
 }

@@ -6,8 +6,7 @@
 #include "analysis/result_tables.h"
 
 static void add_row(struct kvr_text *text, const struct kvr_cell *cell,
-                    const struct kvr_scored *scored, size_t head,
-                    const struct kvr_census *census)
+                    const struct kvr_scored *scored, size_t head, const struct kvr_census *census)
 {
     kvr_csv_string(text, cell->key.trace->name);
     kvr_csv_string(text, cell->key.sample->name);

@@ -78,8 +78,8 @@ static enum kvr_status selected(void *state, void *opaque, const struct kvr_cell
     if (selection->pooled == NULL)
         return KVR_OK;
     void *entries = record->entries;
-    if (kvr_reserve(&entries, &record->capacity, record->count + 1, sizeof *record->entries,
-                    err) != KVR_OK)
+    if (kvr_reserve(&entries, &record->capacity, record->count + 1, sizeof *record->entries, err) !=
+        KVR_OK)
         return KVR_NO_MEMORY;
     record->entries = entries;
     size_t budgets = cell->plan->budget_count;
@@ -148,8 +148,8 @@ static void add_row(struct kvr_text *text, const struct kvr_cell_key *key,
     kvr_csv_end(text);
 }
 
-static enum kvr_status write_layer(const struct kvr_rows_sink *sink,
-                                   const struct kvr_cell_key *key, struct kvr_error *err)
+static enum kvr_status write_layer(const struct kvr_rows_sink *sink, const struct kvr_cell_key *key,
+                                   struct kvr_error *err)
 {
     const struct layer_record *layer = sink->carry;
     struct kvr_text text = {0};

@@ -23,7 +23,7 @@ static enum kvr_status begin(void *sink, const struct kvr_cell *cell, void **rec
 /* Sums over the kept sets of all budgets: of each head's vector where it is attention, then of the
    future's mass and peak where they apply. */
 struct kept_sums {
-    size_t heads;  /* 0 where retained mass does not apply */
+    size_t heads; /* 0 where retained mass does not apply */
     bool future;
     double *sums; /* [budgets][heads + 2 if future] */
 };
@@ -117,8 +117,7 @@ static enum kvr_status selected(void *sink, void *record, const struct kvr_cell 
     enum kvr_status status = sum_kept(cell, selection, &kept, err);
     for (size_t b = 0; status == KVR_OK && b < cell->plan->budget_count; b++) {
         struct kvr_kept_fact fact = fact_of(cell, selection, &kept, b);
-        double output_error =
-            kvr_output_error_of(cell, rows->cell_data, selection->kept[b].tokens);
+        double output_error = kvr_output_error_of(cell, rows->cell_data, selection->kept[b].tokens);
         add_row(&rows->text, cell, selection, &fact, output_error);
         status = kvr_rows_add_fact(rows, &fact, err);
     }

@@ -92,8 +92,7 @@ static enum kvr_status selected(void *sink, void *record, const struct kvr_cell 
                                 const struct kvr_selection *selection, struct kvr_error *err)
 {
     (void)sink;
-    struct needle_facts *facts =
-        kvr_room_take(cell->room, cell->needle_count, sizeof *facts, err);
+    struct needle_facts *facts = kvr_room_take(cell->room, cell->needle_count, sizeof *facts, err);
     if (facts == NULL)
         return KVR_NO_MEMORY;
     for (size_t n = 0; n < cell->needle_count; n++)

@@ -86,8 +86,8 @@ static void compute_outputs(const struct kvr_cell *cell, struct kvr_output_error
     }
 }
 
-enum kvr_status kvr_output_error_load(const struct kvr_cell *cell,
-                                      struct kvr_output_error *judge, struct kvr_error *err)
+enum kvr_status kvr_output_error_load(const struct kvr_cell *cell, struct kvr_output_error *judge,
+                                      struct kvr_error *err)
 {
     const struct kvr_sample *sample = cell->key.sample;
     const struct kvr_layer *layer = cell->key.layer;

@@ -22,8 +22,8 @@ struct kvr_output_error {
     bool finite;      /* all of the above, and no output has norm 0 */
 };
 
-enum kvr_status kvr_output_error_load(const struct kvr_cell *cell,
-                                      struct kvr_output_error *judge, struct kvr_error *err);
+enum kvr_status kvr_output_error_load(const struct kvr_cell *cell, struct kvr_output_error *judge,
+                                      struct kvr_error *err);
 
 /*
  * Mean of the relative error over the group's heads and judged rows when of the candidates only

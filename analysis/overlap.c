@@ -35,8 +35,8 @@ struct kvr_overlap kvr_overlap_from_pairs(const uint64_t *pairs, size_t heads, u
     return overlap;
 }
 
-struct kvr_overlap kvr_overlap_of(uint64_t *const *sets, size_t heads, size_t words,
-                                  uint64_t quota, uint64_t *pairs, uint64_t *together)
+struct kvr_overlap kvr_overlap_of(uint64_t *const *sets, size_t heads, size_t words, uint64_t quota,
+                                  uint64_t *pairs, uint64_t *together)
 {
     memcpy(together, sets[0], words * sizeof *together);
     for (size_t i = 0; i < heads; i++) {

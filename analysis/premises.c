@@ -61,9 +61,9 @@ struct kvr_premises kvr_premises_of(const struct kvr_cell *cell, const struct kv
         }
     premises.pooled_mass = kvr_reduce_entropy_at(scored->vectors, scored->heads, count,
                                                  scored->weights, premises.peak);
-    premises.bound = premises.owner_mass - kvr_premises_delta(premises.owner_mass,
-                                                              premises.owner_entropy, slacks,
-                                                              siblings, others, cell->plan->tau);
+    premises.bound =
+        premises.owner_mass - kvr_premises_delta(premises.owner_mass, premises.owner_entropy,
+                                                 slacks, siblings, others, cell->plan->tau);
     premises.holds = premises.pooled_mass >= premises.bound - tolerance;
     return premises;
 }

@@ -37,8 +37,7 @@ static enum kvr_status scored_group(void *sink, void *record, const struct kvr_c
     enum kvr_status status = KVR_OK;
     for (size_t n = 0; status == KVR_OK && n < cell->needle_count; n++)
         if (kvr_cell_holds_needle(cell, n)) {
-            struct kvr_premises premises =
-                kvr_premises_of(cell, scored, cell->needles[n], slacks);
+            struct kvr_premises premises = kvr_premises_of(cell, scored, cell->needles[n], slacks);
             add_row(&rows->text, cell, scored, n, &premises);
             const struct kvr_premise_fact fact = {.holds = premises.holds};
             status = kvr_rows_add_fact(rows, &fact, err);

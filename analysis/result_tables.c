@@ -4,14 +4,14 @@
 #include "analysis/result_tables.h"
 
 static const struct kvr_result_table *const all_tables[KVR_RESULT_TABLES] = {
-    &kvr_measures_table, &kvr_bounds_table, &kvr_heads_table,    &kvr_needles_table,
-    &kvr_premises_table, &kvr_layers_table,    &kvr_excluded_table,   &kvr_gate_table,
-    &kvr_agreement_table, &kvr_allocation_table, &kvr_curves_table,     &kvr_dropped_table,
+    &kvr_measures_table,  &kvr_bounds_table,     &kvr_heads_table,    &kvr_needles_table,
+    &kvr_premises_table,  &kvr_layers_table,     &kvr_excluded_table, &kvr_gate_table,
+    &kvr_agreement_table, &kvr_allocation_table, &kvr_curves_table,   &kvr_dropped_table,
 };
 
-static enum kvr_status open_table(struct kvr_results *results,
-                                  const struct kvr_result_table *table, struct kvr_tables *tables,
-                                  struct kvr_summary *summary, struct kvr_error *err)
+static enum kvr_status open_table(struct kvr_results *results, const struct kvr_result_table *table,
+                                  struct kvr_tables *tables, struct kvr_summary *summary,
+                                  struct kvr_error *err)
 {
     struct kvr_rows_sink *sink = &results->sinks[results->count];
     *sink = (struct kvr_rows_sink){
@@ -27,8 +27,7 @@ static enum kvr_status open_table(struct kvr_results *results,
 }
 
 enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
-                                 struct kvr_summary *summary,
-                                 struct kvr_error *err)
+                                 struct kvr_summary *summary, struct kvr_error *err)
 {
     *results = (struct kvr_results){0};
     enum kvr_status status = KVR_OK;

@@ -11,10 +11,10 @@
 
 /* A table is data: a file and an observer whose state is its struct kvr_rows_sink. */
 struct kvr_result_table {
-    const char *name;   /* "measures.csv" */
-    const char *header; /* comma-separated columns */
+    const char *name;                            /* "measures.csv" */
+    const char *header;                          /* comma-separated columns */
     bool (*wanted)(const struct kvr_plan *plan); /* NULL: always */
-    size_t fact_size;   /* of what it adds to the summary, 0: nothing */
+    size_t fact_size;                            /* of what it adds to the summary, 0: nothing */
     enum kvr_status (*add_fact)(void *summary, const struct kvr_cell_key *key, const void *fact,
                                 struct kvr_error *err);
     struct kvr_observer observer;                /* without its state */
@@ -44,8 +44,8 @@ struct kvr_results {
     struct kvr_observer observers[KVR_RESULT_TABLES];
 };
 
-/* Starts every table that summary->plan wants in `tables`; facts go to `summary`. Release with kvr_results_free before the
-   summary is freed. The files belong to `tables`. */
+/* Starts every table that summary->plan wants in `tables`; facts go to `summary`. Release with
+   kvr_results_free before the summary is freed. The files belong to `tables`. */
 enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
                                  struct kvr_summary *summary, struct kvr_error *err);
 void kvr_results_free(struct kvr_results *results);

@@ -34,8 +34,8 @@ void kvr_rows_discard(void *state, void *record)
 
 enum kvr_status kvr_rows_add_fact(struct kvr_rows *rows, const void *fact, struct kvr_error *err)
 {
-    enum kvr_status status = kvr_reserve(&rows->facts, &rows->fact_capacity, rows->fact_count + 1,
-                                         rows->fact_size, err);
+    enum kvr_status status =
+        kvr_reserve(&rows->facts, &rows->fact_capacity, rows->fact_count + 1, rows->fact_size, err);
     if (status == KVR_OK)
         memcpy((char *)rows->facts + rows->fact_count++ * rows->fact_size, fact, rows->fact_size);
     return status;
@@ -52,8 +52,7 @@ enum kvr_status kvr_rows_commit(void *state, const struct kvr_cell_key *key, voi
     if (status == KVR_OK && rows->text.length > 0)
         status = kvr_outfile_write(sink->file, rows->text.data, rows->text.length, err);
     for (size_t i = 0; status == KVR_OK && i < rows->fact_count; i++)
-        status = sink->add(sink->target, key, (const char *)rows->facts + i * rows->fact_size,
-                           err);
+        status = sink->add(sink->target, key, (const char *)rows->facts + i * rows->fact_size, err);
     kvr_rows_discard(state, record);
     return status;
 }
@@ -82,8 +81,8 @@ size_t kvr_rows_score(const struct kvr_cell *cell, const struct kvr_scored *scor
     return (size_t)(scored->score - cell->plan->scores);
 }
 
-struct kvr_place kvr_rows_place(const struct kvr_cell *cell,
-                                const struct kvr_selection *selection, size_t budget)
+struct kvr_place kvr_rows_place(const struct kvr_cell *cell, const struct kvr_selection *selection,
+                                size_t budget)
 {
     return (struct kvr_place){
         .score = kvr_rows_score(cell, selection->scored),
@@ -93,8 +92,8 @@ struct kvr_place kvr_rows_place(const struct kvr_cell *cell,
     };
 }
 
-struct kvr_place kvr_rows_heads_place(const struct kvr_cell *cell,
-                                      const struct kvr_head_sets *sets, size_t budget)
+struct kvr_place kvr_rows_heads_place(const struct kvr_cell *cell, const struct kvr_head_sets *sets,
+                                      size_t budget)
 {
     return (struct kvr_place){
         .score = kvr_rows_score(cell, sets->scored),

@@ -50,9 +50,9 @@ void kvr_rows_start_kept(struct kvr_text *text, const struct kvr_cell *cell,
 
 /* Where a score, a selection and heads' sets stand in the plan. */
 size_t kvr_rows_score(const struct kvr_cell *cell, const struct kvr_scored *scored);
-struct kvr_place kvr_rows_place(const struct kvr_cell *cell,
-                                const struct kvr_selection *selection, size_t budget);
-struct kvr_place kvr_rows_heads_place(const struct kvr_cell *cell,
-                                      const struct kvr_head_sets *sets, size_t budget);
+struct kvr_place kvr_rows_place(const struct kvr_cell *cell, const struct kvr_selection *selection,
+                                size_t budget);
+struct kvr_place kvr_rows_heads_place(const struct kvr_cell *cell, const struct kvr_head_sets *sets,
+                                      size_t budget);
 
 #endif

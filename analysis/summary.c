@@ -42,8 +42,7 @@ struct kvr_overlap_summary *kvr_summary_overlap(const struct kvr_summary *summar
     return &summary->overlaps[row * plan->budget_count + place.budget];
 }
 
-struct kvr_kept_summary *kvr_summary_kept(const struct kvr_summary *summary,
-                                          struct kvr_place place)
+struct kvr_kept_summary *kvr_summary_kept(const struct kvr_summary *summary, struct kvr_place place)
 {
     return &summary->kept[kept_index(summary->plan, place)];
 }

@@ -34,8 +34,8 @@ uint64_t kvr_chunk_stored_limit(const struct kvr_chunk_plan *plan);
 /*
  * Decodes the chunk of `size` bytes at *bytes into plan->bytes bytes. Bit i of filter_mask says
  * that filter i was left out for this chunk. *bytes is an allocation that is replaced; on failure
- * it stays the caller's too. Errors are KVR_BAD_INPUT ("damaged, it does not match its checksum", …) and
- * KVR_NO_MEMORY.
+ * it stays the caller's too. Errors are KVR_BAD_INPUT ("damaged, it does not match its checksum",
+ * …) and KVR_NO_MEMORY.
  */
 enum kvr_status kvr_chunk_decode(const struct kvr_chunk_plan *plan, uint32_t filter_mask,
                                  unsigned char **bytes, size_t size, struct kvr_error *err);

@@ -57,9 +57,10 @@ add_halves_f16c(const unsigned char *stored, size_t rows, size_t count, double *
     return t;
 }
 
-__attribute__((target("avx,f16c"))) static size_t
-add_half_squares_f16c(const unsigned char *stored, size_t rows, size_t count, double *sums,
-                      double *squares)
+__attribute__((target("avx,f16c"))) static size_t add_half_squares_f16c(const unsigned char *stored,
+                                                                        size_t rows, size_t count,
+                                                                        double *sums,
+                                                                        double *squares)
 {
     size_t t = 0;
     for (; t + 4 <= count; t += 4) {

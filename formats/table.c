@@ -41,8 +41,7 @@ enum kvr_status kvr_tables_add(struct kvr_tables *tables, const char *name, cons
     return status == KVR_OK ? kvr_outfile_write(*file, "\n", 1, err) : status;
 }
 
-enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name,
-                                struct kvr_error *err)
+enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name, struct kvr_error *err)
 {
     if (tables->dropped_count == KVR_MOST_TABLES)
         return kvr_fail(err, KVR_INTERNAL, "more than %d tables", KVR_MOST_TABLES);

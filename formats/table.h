@@ -35,8 +35,7 @@ enum kvr_status kvr_tables_add(struct kvr_tables *tables, const char *name, cons
 
 /* A table of this name that an earlier run left is removed by kvr_tables_commit, because it would
    not belong to the others. */
-enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name,
-                                struct kvr_error *err);
+enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name, struct kvr_error *err);
 
 /* Ends all files and gives them their names; releases everything in any case. */
 enum kvr_status kvr_tables_commit(struct kvr_tables *tables, struct kvr_error *err);

@@ -66,9 +66,9 @@ struct kvr_layer {
 
 struct kvr_sample {
     char *name;
-    uint64_t context_length; /* N: prompt and decoded tokens */
-    uint64_t prompt_length;  /* P: positions >= P are decode rows */
-    uint64_t pad;            /* left-padding tokens */
+    uint64_t context_length;                  /* N: prompt and decoded tokens */
+    uint64_t prompt_length;                   /* P: positions >= P are decode rows */
+    uint64_t pad;                             /* left-padding tokens */
     uint32_t query_heads, kv_heads, head_dim; /* 0 if not recorded: heads only where every layer
                                                  has its own */
     char *task, *subset, *generated;          /* NULL if not recorded */
@@ -95,8 +95,8 @@ struct kvr_trace {
 };
 
 struct kvr_trace_options {
-    size_t cache_bytes;  /* room for decoded chunks that several reads share; 0: 64 MiB */
-    bool allow_plugins;  /* let HDF5 load filter plugins for filters that it does not know */
+    size_t cache_bytes; /* room for decoded chunks that several reads share; 0: 64 MiB */
+    bool allow_plugins; /* let HDF5 load filter plugins for filters that it does not know */
 };
 
 /*

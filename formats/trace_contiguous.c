@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 enum {
     READ_BYTES = 256 << 10, /* at once */
     SMALL_GAP = 16 << 10,   /* between the runs of a block: reading over it beats another call */
@@ -24,8 +23,8 @@ struct window {
     uint64_t start, end;  /* what it holds, as positions in the file */
 };
 
-static enum kvr_status read_bytes(int descriptor, uint64_t start, size_t size,
-                                  unsigned char *bytes, struct kvr_error *err)
+static enum kvr_status read_bytes(int descriptor, uint64_t start, size_t size, unsigned char *bytes,
+                                  struct kvr_error *err)
 {
     for (size_t done = 0; done < size;) {
         ssize_t length = pread(descriptor, bytes + done, size - done, (off_t)(start + done));
@@ -82,7 +81,8 @@ static struct runs runs_of(const struct kvr_read_request *request)
     return runs;
 }
 
-/* Reads one run to element `at` of the block; the window may reach on to `ahead`, where the block ends. */
+/* Reads one run to element `at` of the block; the window may reach on to `ahead`, where the block
+ * ends. */
 static enum kvr_status read_run(const struct kvr_read_request *request, struct window *window,
                                 uint64_t offset, uint64_t length, uint64_t ahead, uint64_t at,
                                 struct kvr_error *err)
@@ -125,8 +125,7 @@ static enum kvr_status read_runs(const struct kvr_read_request *request, struct 
         for (uint64_t run = 0; run < runs.runs; run++) {
             uint64_t offset = row_base + run * runs.run_stride * size;
             uint64_t ahead = small_gaps ? row_end : offset + runs.length * size;
-            enum kvr_status status =
-                read_run(request, window, offset, runs.length, ahead, at, err);
+            enum kvr_status status = read_run(request, window, offset, runs.length, ahead, at, err);
             if (status != KVR_OK)
                 return status;
             at += runs.length;

@@ -98,7 +98,8 @@ enum kvr_status kvr_trace_fetch_chunk(const struct kvr_read_request *request,
 /* Counts bytes for kvr_trace_bytes_read. */
 void kvr_trace_count_bytes(struct kvr_trace_reader *reader, uint64_t bytes);
 
-/* Puts `count` stored elements, or as many that were never written, at element `at` of the block. */
+/* Puts `count` stored elements, or as many that were never written, at element `at` of the block.
+ */
 void kvr_trace_put(const struct kvr_read_request *request, uint64_t at,
                    const unsigned char *elements, size_t count);
 void kvr_trace_put_fill(const struct kvr_read_request *request, uint64_t at, uint64_t count);

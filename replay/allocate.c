@@ -135,9 +135,8 @@ enum kvr_status kvr_allocate_pyramid(struct kvr_decimal beta, uint64_t quota, ui
 }
 
 enum kvr_status kvr_allocate_compete(const float *const *scores, const uint64_t *const *secured,
-                                     size_t count, size_t units, uint64_t quota,
-                                     uint64_t *quotas, struct kvr_select_scratch *scratch,
-                                     struct kvr_error *err)
+                                     size_t count, size_t units, uint64_t quota, uint64_t *quotas,
+                                     struct kvr_select_scratch *scratch, struct kvr_error *err)
 {
     size_t all = count * units, words = kvr_bitmap_words(all);
     uint64_t rest = (uint64_t)count * quota;

@@ -10,7 +10,7 @@
 #include "replay/candidates.h"
 
 struct kvr_budget {
-    const char *label; /* as given on the command line */
+    const char *label;           /* as given on the command line */
     struct kvr_decimal fraction; /* 0 < b <= 1 */
 };
 

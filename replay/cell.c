@@ -87,9 +87,8 @@ static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *score
     if (scored->not_finite > 0 || !scored->score->weighted)
         return;
     for (size_t h = 0; h < scored->heads; h++)
-        scored->entropies[h] =
-            kvr_entropy_isolated(&cell->plan->entropy, scored->vectors + h * count, count,
-                                 cell->candidates.sinks);
+        scored->entropies[h] = kvr_entropy_isolated(
+            &cell->plan->entropy, scored->vectors + h * count, count, cell->candidates.sinks);
     kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
 }
 
@@ -125,8 +124,7 @@ static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,
 
 enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
                               struct kvr_trace *trace, const struct kvr_cell_key *key,
-                              struct kvr_room *room,
-                              struct kvr_cell *cell, struct kvr_error *err)
+                              struct kvr_room *room, struct kvr_cell *cell, struct kvr_error *err)
 {
     *cell = (struct kvr_cell){.key = *key, .plan = plan, .trace = trace, .room = room};
     enum kvr_status status = lay_out(cell, err);

@@ -20,12 +20,13 @@
 /* The score vectors of a group under one scorer. */
 struct kvr_scored {
     const struct kvr_score *score;
-    size_t heads;    /* r, or 1 where the score is recorded per KV head */
-    float *vectors;  /* [heads][T] */
-    double *totals;  /* [heads] sum of each vector */
+    size_t heads;      /* r, or 1 where the score is recorded per KV head */
+    float *vectors;    /* [heads][T] */
+    double *totals;    /* [heads] sum of each vector */
     size_t not_finite; /* heads whose vector is not finite: the group is excluded if any */
     uint64_t replaced; /* values of the vectors that --nan zero replaced by 0 */
-    /* Of finite vectors of a weighted score: sink-isolated entropy and weight in the group, [heads]. */
+    /* Of finite vectors of a weighted score: sink-isolated entropy and weight in the group,
+     * [heads]. */
     double *entropies;
     double *weights;
 };
@@ -55,10 +56,10 @@ struct kvr_cell {
     const struct kvr_plan *plan;
     struct kvr_trace *trace; /* for observers that read further datasets */
     struct kvr_candidates candidates;
-    struct kvr_pages *pages; /* [plan->page_size_count] */
-    size_t needle_count;     /* of the sample */
+    struct kvr_pages *pages;   /* [plan->page_size_count] */
+    size_t needle_count;       /* of the sample */
     struct kvr_range *needles; /* [needle_count] as candidate indices; start = end: not held */
-    size_t scored_count;     /* scores that this layer can give, in the plan's order */
+    size_t scored_count;       /* scores that this layer can give, in the plan's order */
     struct kvr_scored *scored;
     struct kvr_future future;
     struct kvr_room *room; /* of this thread; memory taken lives as long as the cell */
@@ -71,8 +72,7 @@ struct kvr_cell {
  */
 enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
                               struct kvr_trace *trace, const struct kvr_cell_key *key,
-                              struct kvr_room *room,
-                              struct kvr_cell *cell, struct kvr_error *err);
+                              struct kvr_room *room, struct kvr_cell *cell, struct kvr_error *err);
 
 /* True if the sample has needles and this one lies among the layer's candidates. */
 static inline bool kvr_cell_holds_needle(const struct kvr_cell *cell, size_t needle)

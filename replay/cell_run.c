@@ -24,8 +24,8 @@ static enum kvr_status tell_begin(struct cell_state *state, struct kvr_error *er
     return status;
 }
 
-static enum kvr_status tell_scored(const struct cell_state *state,
-                                   const struct kvr_scored *scored, struct kvr_error *err)
+static enum kvr_status tell_scored(const struct cell_state *state, const struct kvr_scored *scored,
+                                   struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < state->run->observer_count; i++) {
@@ -37,8 +37,8 @@ static enum kvr_status tell_scored(const struct cell_state *state,
     return status;
 }
 
-static enum kvr_status tell_heads(const struct cell_state *state,
-                                  const struct kvr_head_sets *sets, struct kvr_error *err)
+static enum kvr_status tell_heads(const struct cell_state *state, const struct kvr_head_sets *sets,
+                                  struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < state->run->observer_count; i++) {
@@ -56,8 +56,8 @@ static enum kvr_status tell_selected(const struct cell_state *state,
     for (size_t i = 0; status == KVR_OK && i < state->run->observer_count; i++) {
         const struct kvr_observer *observer = &state->run->observers[i];
         if (observer->selected != NULL)
-            status = observer->selected(observer->state, state->records[i], &state->cell,
-                                        selection, err);
+            status = observer->selected(observer->state, state->records[i], &state->cell, selection,
+                                        err);
     }
     return status;
 }

@@ -83,8 +83,8 @@ static enum kvr_status commit(void *context, size_t index, void *result, struct 
     }
     free(records);
     if (replay->progress != NULL && replay->progress->update != NULL)
-        replay->progress->update(replay->progress->state, replay->done + index + 1,
-                                 replay->total, kvr_trace_bytes_read(run->trace));
+        replay->progress->update(replay->progress->state, replay->done + index + 1, replay->total,
+                                 kvr_trace_bytes_read(run->trace));
     return status;
 }
 
@@ -100,7 +100,8 @@ static enum kvr_status run_surveyed(struct replay *replay, size_t count, struct 
 {
     struct kvr_cell_run *run = &replay->run;
     struct kvr_survey survey;
-    enum kvr_status status = kvr_survey_make(run->plan, run->trace, run->cells, count, &survey, err);
+    enum kvr_status status =
+        kvr_survey_make(run->plan, run->trace, run->cells, count, &survey, err);
     if (status != KVR_OK)
         return status;
     run->survey = &survey;

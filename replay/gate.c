@@ -23,8 +23,7 @@ static enum kvr_status top_of(const float *vector, size_t count, uint32_t offset
     *kept = 0;
     for (size_t word = 0; status == KVR_OK && word < words; word++)
         for (uint64_t bits = set[word]; bits != 0; bits &= bits - 1)
-            top[(*kept)++] =
-                offset + (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
+            top[(*kept)++] = offset + (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
     free(set);
     return status;
 }
@@ -57,8 +56,8 @@ double kvr_gate_agreement(const struct kvr_gate_head *heads, size_t count, bool 
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++)
-            sum += isolated ? jaccard(heads[i].isolated, heads[i].count_isolated,
-                                      heads[j].isolated, heads[j].count_isolated)
+            sum += isolated ? jaccard(heads[i].isolated, heads[i].count_isolated, heads[j].isolated,
+                                      heads[j].count_isolated)
                             : jaccard(heads[i].top, heads[i].count, heads[j].top, heads[j].count);
     return sum / ((double)count * (double)(count - 1) / 2);
 }

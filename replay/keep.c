@@ -52,9 +52,9 @@ static enum kvr_status keep_masked(struct kvr_protected protected, const float *
 
 enum kvr_status kvr_keep_first(const struct kvr_protect *protect, const struct kvr_pages *pages,
                                const float *scores, const uint64_t *quotas,
-                               const uint64_t *protect_quotas, size_t count,
-                               uint64_t *const *sets, struct kvr_room *room,
-                               struct kvr_select_scratch *scratch, struct kvr_error *err)
+                               const uint64_t *protect_quotas, size_t count, uint64_t *const *sets,
+                               struct kvr_room *room, struct kvr_select_scratch *scratch,
+                               struct kvr_error *err)
 {
     if (!kvr_protect_any(protect))
         return kvr_select_top(scores, pages->count, quotas, count, sets, scratch, err);
@@ -122,8 +122,8 @@ static enum kvr_status match_nested(const struct kvr_cell *cell,
         orders[v] = kvr_room_take(cell->room, n, sizeof **orders, err);
         if (orders[v] == NULL)
             return KVR_NO_MEMORY;
-        enum kvr_status status = order_of(protected, selection->unit_scores[v], orders[v],
-                                          cell->room, scratch, err);
+        enum kvr_status status =
+            order_of(protected, selection->unit_scores[v], orders[v], cell->room, scratch, err);
         if (status != KVR_OK)
             return status;
     }
@@ -148,10 +148,9 @@ static enum kvr_status match_by_trial(const struct kvr_cell *cell,
     for (uint64_t trial = limit; trial > 0; trial--) {
         memset(together, 0, words * sizeof *together);
         for (size_t v = 0; v < selection->vector_count; v++) {
-            enum kvr_status status =
-                kvr_keep_first(&selection->stages->protect, selection->pages,
-                               selection->unit_scores[v], &trial, &trial, 1, &own, cell->room,
-                               scratch, err);
+            enum kvr_status status = kvr_keep_first(&selection->stages->protect, selection->pages,
+                                                    selection->unit_scores[v], &trial, &trial, 1,
+                                                    &own, cell->room, scratch, err);
             if (status != KVR_OK)
                 return status;
             kvr_bitmap_unite(together, own, words);

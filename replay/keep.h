@@ -13,9 +13,9 @@
  */
 enum kvr_status kvr_keep_first(const struct kvr_protect *protect, const struct kvr_pages *pages,
                                const float *scores, const uint64_t *quotas,
-                               const uint64_t *protect_quotas, size_t count,
-                               uint64_t *const *sets, struct kvr_room *room,
-                               struct kvr_select_scratch *scratch, struct kvr_error *err);
+                               const uint64_t *protect_quotas, size_t count, uint64_t *const *sets,
+                               struct kvr_room *room, struct kvr_select_scratch *scratch,
+                               struct kvr_error *err);
 
 /*
  * The largest k' with |union of the heads' k' first| <= limit (MEASURES §2, --match physical), from

@@ -19,7 +19,8 @@
 struct kvr_observer {
     void *state; /* given to every function; not written before commit */
 
-    /* The survey of a sample, before any of its cells is committed; only where policies need one. */
+    /* The survey of a sample, before any of its cells is committed; only where policies need one.
+     */
     enum kvr_status (*surveyed)(void *state, const struct kvr_survey *survey,
                                 struct kvr_error *err);
 

@@ -75,8 +75,7 @@ enum kvr_status kvr_plan_add_score(struct kvr_plan *plan, const char *text, stru
     return append_score(plan, &score, err);
 }
 
-enum kvr_status kvr_plan_add_policy(struct kvr_plan *plan, const char *text,
-                                    struct kvr_error *err)
+enum kvr_status kvr_plan_add_policy(struct kvr_plan *plan, const char *text, struct kvr_error *err)
 {
     struct kvr_stages stages;
     enum kvr_status status = kvr_stages_parse(text, &stages, err);
@@ -97,8 +96,7 @@ enum kvr_status kvr_plan_add_policy(struct kvr_plan *plan, const char *text,
     return KVR_OK;
 }
 
-enum kvr_status kvr_plan_add_budget(struct kvr_plan *plan, const char *label,
-                                    struct kvr_error *err)
+enum kvr_status kvr_plan_add_budget(struct kvr_plan *plan, const char *label, struct kvr_error *err)
 {
     struct kvr_budget budget = {.label = label};
     if (!kvr_parse_decimal(label, &budget.fraction) || budget.fraction.digits == 0 ||

@@ -82,8 +82,7 @@ enum kvr_status kvr_plan_settle(struct kvr_plan *plan, struct kvr_trace *const *
 struct kvr_plan kvr_plan_default(void);
 
 enum kvr_status kvr_plan_add_score(struct kvr_plan *plan, const char *text, struct kvr_error *err);
-enum kvr_status kvr_plan_add_policy(struct kvr_plan *plan, const char *text,
-                                    struct kvr_error *err);
+enum kvr_status kvr_plan_add_policy(struct kvr_plan *plan, const char *text, struct kvr_error *err);
 /* label must outlive the plan. */
 enum kvr_status kvr_plan_add_budget(struct kvr_plan *plan, const char *label,
                                     struct kvr_error *err);

@@ -178,8 +178,8 @@ static enum kvr_status parse_stages(char *text, struct kvr_stages *stages, struc
         status = kvr_protect_parse(parts[3], &stages->protect, err);
     if (status == KVR_OK)
         status = kvr_allocate_parse(parts[4], &stages->allocate, err);
-    bool compete = stages->allocate.kind == KVR_ALLOCATE_LAYER ||
-                   stages->allocate.kind == KVR_ALLOCATE_MODEL;
+    bool compete =
+        stages->allocate.kind == KVR_ALLOCATE_LAYER || stages->allocate.kind == KVR_ALLOCATE_MODEL;
     if (status == KVR_OK && compete && stages->reduce->scope == KVR_REDUCE_NOTHING)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "groups compete by one vector each: reduce \"head\" has none");
@@ -236,8 +236,7 @@ static char *stages_text(const char *text, size_t *label_length, bool *page_sum,
     return copy;
 }
 
-enum kvr_status kvr_stages_parse(const char *text, struct kvr_stages *stages,
-                                 struct kvr_error *err)
+enum kvr_status kvr_stages_parse(const char *text, struct kvr_stages *stages, struct kvr_error *err)
 {
     *stages = (struct kvr_stages){0};
     size_t label_length = 0;

@@ -84,8 +84,7 @@ static void add_block(struct row_stream *stream, size_t first, size_t rows)
                                 cell->future.peak);
 }
 
-static enum kvr_status stream_head(struct row_stream *stream, uint64_t head,
-                                   struct kvr_error *err)
+static enum kvr_status stream_head(struct row_stream *stream, uint64_t head, struct kvr_error *err)
 {
     const struct kvr_cell *cell = stream->cell;
     for (size_t i = 0; i < stream->sum_count; i++)

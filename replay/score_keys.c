@@ -84,8 +84,7 @@ static void visit_cosines(const struct key_block *block, void *context)
     for (size_t i = 0; i < block->count; i++) {
         const double *key = block->keys + i * block->width;
         double norms = sqrt(dot(key, key, block->width)) * cosine->mean_norm;
-        cosine->vector[block->from + i] =
-            (float)-(dot(key, cosine->mean, block->width) / norms);
+        cosine->vector[block->from + i] = (float)-(dot(key, cosine->mean, block->width) / norms);
     }
 }
 

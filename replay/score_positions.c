@@ -27,8 +27,7 @@ enum kvr_status kvr_score_random(struct kvr_cell *cell, struct kvr_scored *score
                                  struct kvr_error *err)
 {
     (void)err;
-    struct kvr_random random =
-        kvr_random_stream(scored->score->number, cell_number(&cell->key));
+    struct kvr_random random = kvr_random_stream(scored->score->number, cell_number(&cell->key));
     for (size_t t = 0; t < cell->candidates.count; t++)
         scored->vectors[t] = (float)(kvr_random_bits(&random) >> 40) * 0x1p-24f;
     return KVR_OK;

@@ -126,8 +126,8 @@ static enum kvr_status bad_score(const char *text, bool scorers_only, struct kvr
 
 /* The parameter behind the colon (NULL: none was given). */
 static enum kvr_status parse_parameter(const struct kvr_scorer *scorer, const char *text,
-                                       const char *parameter, bool scorers_only,
-                                       uint64_t *number, struct kvr_error *err)
+                                       const char *parameter, bool scorers_only, uint64_t *number,
+                                       struct kvr_error *err)
 {
     if (parameter == NULL)
         return scorer->parameter == KVR_TAKES_NAME && scorers_only
@@ -162,8 +162,8 @@ enum kvr_status kvr_score_parse(const char *text, bool scorers_only, struct kvr_
     if (scorer == NULL)
         return bad_score(text, scorers_only, err);
     uint64_t number = scorer->default_number;
-    enum kvr_status status = parse_parameter(scorer, text, colon != NULL ? colon + 1 : NULL,
-                                             scorers_only, &number, err);
+    enum kvr_status status =
+        parse_parameter(scorer, text, colon != NULL ? colon + 1 : NULL, scorers_only, &number, err);
     if (status != KVR_OK)
         return status;
     char *label = kvr_copy_string(text, err);
@@ -192,8 +192,7 @@ struct kvr_row_range kvr_prefill_rows(const struct kvr_sample *sample)
     return rows;
 }
 
-struct kvr_row_range kvr_score_rows(const struct kvr_score *score,
-                                    const struct kvr_sample *sample)
+struct kvr_row_range kvr_score_rows(const struct kvr_score *score, const struct kvr_sample *sample)
 {
     struct kvr_row_range rows = kvr_prefill_rows(sample);
     if (score->scorer->source == KVR_FROM_DECODE_ROWS)

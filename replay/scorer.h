@@ -43,8 +43,8 @@ struct kvr_scorer {
     enum kvr_score_heads heads; /* of columns the dataset's shape decides */
     enum kvr_score_parameter parameter;
     uint64_t default_number; /* of rows, or the seed */
-    bool for_scorer; /* may be given to --scorer; the others are stages of policies only */
-    bool mass;       /* vectors are attention: sums of them are masses */
+    bool for_scorer;         /* may be given to --scorer; the others are stages of policies only */
+    bool mass;               /* vectors are attention: sums of them are masses */
     /* Fills the vectors of one group; NULL where the rows' stream does. */
     enum kvr_status (*compute)(struct kvr_cell *cell, struct kvr_scored *scored,
                                struct kvr_error *err);
@@ -81,8 +81,7 @@ struct kvr_row_range {
 struct kvr_row_range kvr_prefill_rows(const struct kvr_sample *sample);
 
 /* The rows that a score over rows averages: the last `number` prefill rows, or all decode rows. */
-struct kvr_row_range kvr_score_rows(const struct kvr_score *score,
-                                    const struct kvr_sample *sample);
+struct kvr_row_range kvr_score_rows(const struct kvr_score *score, const struct kvr_sample *sample);
 
 /* The column that a score names, NULL if the layer has none of that name. */
 const struct kvr_column *kvr_score_column(const struct kvr_score *score,

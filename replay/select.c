@@ -176,8 +176,8 @@ static void lay_out_bins(const uint32_t *histogram, const uint64_t *quotas, size
 }
 
 /* One pass without branches collects the keys of every cut bin. */
-static void gather_bins(const uint32_t *keys, size_t n, const struct cut_bins *bins,
-                        uint32_t *end, uint32_t *gathered)
+static void gather_bins(const uint32_t *keys, size_t n, const struct cut_bins *bins, uint32_t *end,
+                        uint32_t *gathered)
 {
     memcpy(end, bins->start, bins->count * sizeof *end);
     for (size_t i = 0; i < n; i++) {
@@ -191,8 +191,7 @@ static void gather_bins(const uint32_t *keys, size_t n, const struct cut_bins *b
 enum { MOST_QUOTAS = 64 };
 
 static void select_between(const uint32_t *histogram, size_t n, const uint64_t *quotas,
-                           size_t count, uint64_t *const *sets,
-                           struct kvr_select_scratch *scratch)
+                           size_t count, uint64_t *const *sets, struct kvr_select_scratch *scratch)
 {
     struct cut_bins bins;
     uint32_t start[MOST_QUOTAS + 1], end[MOST_QUOTAS + 1];

@@ -91,13 +91,12 @@ enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr
     }
     for (size_t h = 0; h < heads; h++) {
         float *vector = scored->vectors + h * cell->candidates.count;
-        sets->unit_scores[h] =
-            unit_scores_of(cell, pages, cell->plan->page_reduce, vector, err);
+        sets->unit_scores[h] = unit_scores_of(cell, pages, cell->plan->page_reduce, vector, err);
         uint64_t **own = take_sets(cell, pages->count, err);
         if (sets->unit_scores[h] == NULL || own == NULL)
             return KVR_NO_MEMORY;
-        enum kvr_status status = kvr_select_top(sets->unit_scores[h], pages->count, quotas,
-                                                budgets, own, scratch, err);
+        enum kvr_status status =
+            kvr_select_top(sets->unit_scores[h], pages->count, quotas, budgets, own, scratch, err);
         if (status != KVR_OK)
             return status;
         for (size_t b = 0; b < budgets; b++)
@@ -117,8 +116,8 @@ static enum kvr_status make_scores(const struct kvr_cell *cell, struct kvr_selec
     selection->vector_count = scored->heads;
     if (stages->reduce->scope != KVR_REDUCE_NOTHING) {
         bool layer = allotment != NULL && allotment->layer_vector != NULL;
-        float *pooled = layer ? allotment->layer_vector
-                              : kvr_room_take(cell->room, count, sizeof *pooled, err);
+        float *pooled =
+            layer ? allotment->layer_vector : kvr_room_take(cell->room, count, sizeof *pooled, err);
         if (pooled == NULL)
             return KVR_NO_MEMORY;
         if (!layer)
@@ -131,11 +130,10 @@ static enum kvr_status make_scores(const struct kvr_cell *cell, struct kvr_selec
         return KVR_NO_MEMORY;
     for (size_t v = 0; v < selection->vector_count; v++) {
         float *vector = smoothed(cell, stages, vectors + v * count, err);
-        scores[v] = vector == NULL
-                        ? NULL
-                        : unit_scores_of(cell, selection->pages,
-                                         kvr_selection_page_reduce(cell->plan, stages), vector,
-                                         err);
+        scores[v] = vector == NULL ? NULL
+                                   : unit_scores_of(cell, selection->pages,
+                                                    kvr_selection_page_reduce(cell->plan, stages),
+                                                    vector, err);
         if (scores[v] == NULL)
             return KVR_NO_MEMORY;
     }
@@ -157,9 +155,9 @@ static enum kvr_status keep_union(const struct kvr_cell *cell,
     enum kvr_status status = KVR_OK;
     for (size_t v = 0; status == KVR_OK && v < selection->vector_count; v++) {
         uint64_t *const *sets = v == 0 ? units : own;
-        status = kvr_keep_first(&selection->stages->protect, selection->pages,
-                                selection->unit_scores[v], quotas, protect_quotas, budgets, sets,
-                                cell->room, scratch, err);
+        status =
+            kvr_keep_first(&selection->stages->protect, selection->pages, selection->unit_scores[v],
+                           quotas, protect_quotas, budgets, sets, cell->room, scratch, err);
         for (size_t b = 0; v > 0 && status == KVR_OK && b < budgets; b++)
             kvr_bitmap_unite(units[b], own[b], words);
     }
@@ -230,8 +228,8 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     bool own = stages->reduce->scope == KVR_REDUCE_NOTHING;
     bool plain = own && heads != NULL && stages->smooth.kind == KVR_SMOOTH_NONE &&
                  !kvr_protect_any(&stages->protect) && !stages->page_sum;
-    *selection = (struct kvr_selection){
-        .scored = scored, .use = use, .stages = stages, .pages = pages};
+    *selection =
+        (struct kvr_selection){.scored = scored, .use = use, .stages = stages, .pages = pages};
     enum kvr_status status = KVR_OK;
     if (plain) {
         selection->vector_count = scored->heads;
@@ -258,8 +256,8 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     if (status != KVR_OK)
         return status;
     /* Groups that compete protect a fraction of what each would have had. */
-    bool competes = stages->allocate.kind == KVR_ALLOCATE_LAYER ||
-                    stages->allocate.kind == KVR_ALLOCATE_MODEL;
+    bool competes =
+        stages->allocate.kind == KVR_ALLOCATE_LAYER || stages->allocate.kind == KVR_ALLOCATE_MODEL;
     const uint64_t *protect_quotas = competes ? uniform : quotas;
     if (plain && !cell->plan->match_physical && !allotted)
         unite_heads(cell, heads, units);

@@ -32,7 +32,7 @@ struct kvr_kept {
     uint64_t quota;    /* k, K, or k' at equal memory; the uniform one whatever the allocation */
     uint64_t allotted; /* what the allocation gave; = quota where it is uniform */
     uint64_t protect_quota; /* the quota that a protected fraction is a fraction of */
-    uint64_t selected; /* units that the group must hold */
+    uint64_t selected;      /* units that the group must hold */
     uint64_t kept_tokens;
     const uint64_t *units;  /* bitmap of pages->count units: the union for reduce `head` */
     const uint64_t *tokens; /* the same as a bitmap of T candidates */

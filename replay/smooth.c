@@ -14,8 +14,7 @@ const struct kvr_stage_entry kvr_smooth_entries[] = {
     {NULL, NULL, NULL},
 };
 
-enum kvr_status kvr_smooth_parse(const char *text, struct kvr_smooth *smooth,
-                                 struct kvr_error *err)
+enum kvr_status kvr_smooth_parse(const char *text, struct kvr_smooth *smooth, struct kvr_error *err)
 {
     uint64_t width = 0;
     *smooth = (struct kvr_smooth){KVR_SMOOTH_NONE, 0};
@@ -25,11 +24,10 @@ enum kvr_status kvr_smooth_parse(const char *text, struct kvr_smooth *smooth,
         smooth->kind = KVR_SMOOTH_AVG;
     else if (strncmp(text, "max:", 4) == 0)
         smooth->kind = KVR_SMOOTH_MAX;
-    if (smooth->kind == KVR_SMOOTH_NONE ||
-        !kvr_parse_unsigned(text + 4, 1, UINT16_MAX, &width) || width % 2 == 0)
+    if (smooth->kind == KVR_SMOOTH_NONE || !kvr_parse_unsigned(text + 4, 1, UINT16_MAX, &width) ||
+        width % 2 == 0)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "\"%s\" is not a smoothing; there are none, avg:N, max:N with N odd",
-                        text);
+                        "\"%s\" is not a smoothing; there are none, avg:N, max:N with N odd", text);
     smooth->width = (uint32_t)width;
     return KVR_OK;
 }

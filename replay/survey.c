@@ -19,9 +19,9 @@ struct survey_thread {
 struct surveying {
     struct kvr_survey *survey;
     struct kvr_trace *trace;
-    bool *wanted;                   /* [plan->score_count] */
-    struct survey_thread *threads;  /* [plan->threads] */
-    struct gate_cell *gate_cells;   /* [cell_count] */
+    bool *wanted;                  /* [plan->score_count] */
+    struct survey_thread *threads; /* [plan->threads] */
+    struct gate_cell *gate_cells;  /* [cell_count] */
 };
 
 bool kvr_survey_needed(const struct kvr_plan *plan)
@@ -59,10 +59,9 @@ static enum kvr_status work(void *context, size_t index, unsigned thread_index, 
         if (plan->uses[u].surveyed && scored != NULL)
             status = survey_use_take(&survey->uses[u], index, &cell, scored, u, err);
     }
-    const struct kvr_scored *gate =
-        plan->gate_score < plan->score_count && status == KVR_OK
-            ? finite_scored(&cell, plan->gate_score)
-            : NULL;
+    const struct kvr_scored *gate = plan->gate_score < plan->score_count && status == KVR_OK
+                                        ? finite_scored(&cell, plan->gate_score)
+                                        : NULL;
     if (gate != NULL)
         status = gate_cell_take(&surveying->gate_cells[index], &cell, gate, &thread->scratch, err);
     return status;
@@ -95,8 +94,7 @@ static enum kvr_status settle(struct surveying *surveying, struct kvr_error *err
             gate = view;
         }
         if (status == KVR_OK)
-            status = survey_use_settle(survey, &survey->uses[u], u,
-                                       gate != NULL && !gate->open,
+            status = survey_use_settle(survey, &survey->uses[u], u, gate != NULL && !gate->open,
                                        &surveying->threads[0].scratch, err);
     }
     return status;
@@ -110,8 +108,7 @@ static enum kvr_status prepare(struct surveying *surveying, struct kvr_error *er
     survey->gates = kvr_alloc(plan->use_count, sizeof *survey->gates, err);
     surveying->wanted = kvr_alloc(plan->score_count, sizeof *surveying->wanted, err);
     surveying->threads = kvr_alloc(plan->threads, sizeof *surveying->threads, err);
-    surveying->gate_cells =
-        kvr_alloc(survey->cell_count, sizeof *surveying->gate_cells, err);
+    surveying->gate_cells = kvr_alloc(survey->cell_count, sizeof *surveying->gate_cells, err);
     if (survey->uses == NULL || survey->gates == NULL || surveying->wanted == NULL ||
         surveying->threads == NULL || surveying->gate_cells == NULL)
         return KVR_NO_MEMORY;
@@ -119,8 +116,8 @@ static enum kvr_status prepare(struct surveying *surveying, struct kvr_error *er
     for (size_t u = 0; status == KVR_OK && u < plan->use_count; u++)
         if (plan->uses[u].surveyed) {
             surveying->wanted[plan->uses[u].score] = true;
-            status = survey_use_open(&survey->uses[u], survey->cell_count,
-                                     plan->page_size_count, err);
+            status =
+                survey_use_open(&survey->uses[u], survey->cell_count, plan->page_size_count, err);
         }
     if (plan->gate_score < plan->score_count)
         surveying->wanted[plan->gate_score] = true;

@@ -9,8 +9,8 @@
 #include "replay/survey_use.h"
 
 enum kvr_status gate_cell_take(struct gate_cell *gate, const struct kvr_cell *cell,
-                               const struct kvr_scored *scored,
-                               struct kvr_select_scratch *scratch, struct kvr_error *err)
+                               const struct kvr_scored *scored, struct kvr_select_scratch *scratch,
+                               struct kvr_error *err)
 {
     size_t count = cell->candidates.count;
     gate->heads = kvr_alloc(scored->heads, sizeof *gate->heads, err);
@@ -56,9 +56,8 @@ enum kvr_status gate_view_make(const struct kvr_survey *survey, const struct sur
         const struct kvr_layer *layer = survey->cells[begin].layer;
         for (end = begin; end < survey->cell_count && survey->cells[end].layer == layer;)
             end++;
-        size_t count = layer->sliding_window == 0
-                           ? gather_heads(use, gate_cells, begin, end, heads)
-                           : 0;
+        size_t count =
+            layer->sliding_window == 0 ? gather_heads(use, gate_cells, begin, end, heads) : 0;
         if (count < 2)
             continue;
         view->layers[view->layer_count] = layer;

@@ -50,8 +50,7 @@ enum kvr_status survey_use_take(struct survey_use *use, size_t index, const stru
                                 const struct kvr_scored *scored, size_t use_index,
                                 struct kvr_error *err)
 {
-    const struct kvr_stages *stages =
-        &cell->plan->policies[cell->plan->uses[use_index].policy];
+    const struct kvr_stages *stages = &cell->plan->policies[cell->plan->uses[use_index].policy];
     struct survey_cell *taken = &use->cells[index];
     size_t count = cell->candidates.count;
     taken->finite = true;
@@ -70,9 +69,8 @@ enum kvr_status survey_use_take(struct survey_use *use, size_t index, const stru
     if (vector == NULL)
         return KVR_NO_MEMORY;
     stages->reduce->pool(scored->vectors, scored->heads, count, scored->weights, vector);
-    kvr_smooth_apply(stages->smooth, vector,
-                     kvr_selection_smooth_length(stages, &cell->candidates), count,
-                     taken->vectors);
+    kvr_smooth_apply(stages->smooth, vector, kvr_selection_smooth_length(stages, &cell->candidates),
+                     count, taken->vectors);
     return KVR_OK;
 }
 
@@ -87,9 +85,8 @@ static struct layer_span layer_at(const struct kvr_survey *survey, const struct 
                                   size_t begin)
 {
     const struct kvr_cell_key *key = &survey->cells[begin];
-    struct layer_span span = {begin, begin,
-                              kvr_candidates_of(key->sample, key->layer, survey->plan->sinks),
-                              false};
+    struct layer_span span = {
+        begin, begin, kvr_candidates_of(key->sample, key->layer, survey->plan->sinks), false};
     while (span.end < survey->cell_count && survey->cells[span.end].layer == key->layer)
         span.takes_part |= use->cells[span.end++].finite;
     span.takes_part = span.takes_part && key->layer->sliding_window == 0;
@@ -185,8 +182,8 @@ static enum kvr_status settle_pyramid(const struct settling *settling,
         return KVR_NO_MEMORY;
     enum kvr_status status = kvr_allocate_pyramid(
         settling->stages->allocate.parameter, uniform_quota(settling, &pages, budget),
-        kvr_protected_count(kvr_protect_units(&recent, &pages, 0)), pages.count, span_count,
-        quotas, err);
+        kvr_protected_count(kvr_protect_units(&recent, &pages, 0)), pages.count, span_count, quotas,
+        err);
     for (size_t i = 0; status == KVR_OK && i < span_count; i++)
         status = give_layer(settling, &spans[i], budget, quotas[i], err);
     free(quotas);
@@ -231,8 +228,7 @@ static enum kvr_status enter(const struct settling *settling, const struct kvr_p
     size_t i = rivals->count++;
     rivals->cells[i] = cell;
     rivals->scores[i] = kvr_alloc_vector(pages->count, sizeof **rivals->scores, err);
-    rivals->secured[i] =
-        kvr_alloc(kvr_bitmap_words(pages->count), sizeof **rivals->secured, err);
+    rivals->secured[i] = kvr_alloc(kvr_bitmap_words(pages->count), sizeof **rivals->secured, err);
     if (rivals->scores[i] == NULL || rivals->secured[i] == NULL)
         return KVR_NO_MEMORY;
     if (pages->size == 1)
@@ -283,14 +279,14 @@ static enum kvr_status settle_competition(const struct settling *settling,
 }
 
 static enum kvr_status settle_budget(const struct settling *settling,
-                                     const struct layer_span *spans, size_t span_count,
-                                     bool closed, size_t budget, struct kvr_error *err)
+                                     const struct layer_span *spans, size_t span_count, bool closed,
+                                     size_t budget, struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
     if (closed) {
         for (size_t i = 0; status == KVR_OK && i < span_count; i++)
-            status = give_layer(settling, &spans[i], budget,
-                                pages_at(settling, &spans[i]).count, err);
+            status =
+                give_layer(settling, &spans[i], budget, pages_at(settling, &spans[i]).count, err);
         return status;
     }
     switch (settling->stages->allocate.kind) {
@@ -330,8 +326,8 @@ static enum kvr_status list_layers(const struct kvr_survey *survey, struct surve
 }
 
 enum kvr_status survey_use_settle(const struct kvr_survey *survey, struct survey_use *use,
-                                  size_t use_index, bool closed,
-                                  struct kvr_select_scratch *scratch, struct kvr_error *err)
+                                  size_t use_index, bool closed, struct kvr_select_scratch *scratch,
+                                  struct kvr_error *err)
 {
     const struct kvr_plan *plan = survey->plan;
     struct settling settling = {

@@ -9,11 +9,12 @@
 
 /* One cell under one use. */
 struct survey_cell {
-    bool finite;         /* the cell has the score, and its group is not excluded */
-    size_t heads;        /* vectors in `vectors` */
-    float *vectors;      /* heads' vectors for reduce `layer`, else the one smoothed vector */
-    float *layer_vector; /* [T] of reduce `layer`, not smoothed; the first cell of the layer owns it */
-    uint64_t **quotas;   /* [page sizes] of [budgets]; NULL: the uniform ones */
+    bool finite;    /* the cell has the score, and its group is not excluded */
+    size_t heads;   /* vectors in `vectors` */
+    float *vectors; /* heads' vectors for reduce `layer`, else the one smoothed vector */
+    float *
+        layer_vector; /* [T] of reduce `layer`, not smoothed; the first cell of the layer owns it */
+    uint64_t **quotas; /* [page sizes] of [budgets]; NULL: the uniform ones */
 };
 
 struct survey_use {
@@ -32,8 +33,8 @@ enum kvr_status survey_use_take(struct survey_use *use, size_t index, const stru
 
 /* Settles layer vectors and quotas. `closed`: the gate lets full-attention layers keep all. */
 enum kvr_status survey_use_settle(const struct kvr_survey *survey, struct survey_use *use,
-                                  size_t use_index, bool closed,
-                                  struct kvr_select_scratch *scratch, struct kvr_error *err);
+                                  size_t use_index, bool closed, struct kvr_select_scratch *scratch,
+                                  struct kvr_error *err);
 
 /* The top sets of a cell's query heads. */
 struct gate_cell {
@@ -42,8 +43,8 @@ struct gate_cell {
 };
 
 enum kvr_status gate_cell_take(struct gate_cell *gate, const struct kvr_cell *cell,
-                               const struct kvr_scored *scored,
-                               struct kvr_select_scratch *scratch, struct kvr_error *err);
+                               const struct kvr_scored *scored, struct kvr_select_scratch *scratch,
+                               struct kvr_error *err);
 
 /* The agreement profile of the layers in which the use's score exists. */
 enum kvr_status gate_view_make(const struct kvr_survey *survey, const struct survey_use *use,

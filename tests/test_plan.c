@@ -309,7 +309,9 @@ static void toy(struct toy_trace *made, bool attention, bool accumulated, const 
     made->columns[1].name = (char *)(uintptr_t)second_column;
     made->layers[1] = (struct kvr_layer){
         .number = 5,
-        .column_count = first_column == NULL ? 0 : second_column == NULL ? 1 : 2,
+        .column_count = first_column == NULL    ? 0
+                        : second_column == NULL ? 1
+                                                : 2,
         .columns = made->columns,
     };
     made->trace = (struct kvr_trace){.sample_count = 1, .samples = &made->sample};

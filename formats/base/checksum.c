@@ -73,6 +73,6 @@ enum kvr_status kvr_checksum_file(const char *path, struct kvr_checksum *checksu
     if (stream != NULL)
         fclose(stream);
     free(room);
-    return read ? KVR_OK : kvr_fail(err, KVR_IO, "\"%s\": cannot be read: %s", path,
-                                    strerror(cause));
+    return read ? KVR_OK
+                : kvr_fail(err, KVR_IO, "\"%s\": cannot be read: %s", path, strerror(cause));
 }

@@ -65,8 +65,7 @@ void *kvr_room_take(struct kvr_room *room, size_t count, size_t size, struct kvr
     return piece;
 }
 
-void *kvr_room_take_zeroed(struct kvr_room *room, size_t count, size_t size,
-                           struct kvr_error *err)
+void *kvr_room_take_zeroed(struct kvr_room *room, size_t count, size_t size, struct kvr_error *err)
 {
     void *piece = kvr_room_take(room, count, size, err);
     if (piece != NULL)

@@ -23,8 +23,7 @@ struct kvr_room {
 void *kvr_room_take(struct kvr_room *room, size_t count, size_t size, struct kvr_error *err);
 
 /* As kvr_room_take, zeroed. */
-void *kvr_room_take_zeroed(struct kvr_room *room, size_t count, size_t size,
-                           struct kvr_error *err);
+void *kvr_room_take_zeroed(struct kvr_room *room, size_t count, size_t size, struct kvr_error *err);
 
 /* A place to return to: everything taken after the mark can be given back. */
 struct kvr_room_mark {

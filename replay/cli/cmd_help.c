@@ -11,12 +11,12 @@
 
 static void print_overview(FILE *stream)
 {
-    kvr_help_paragraphs(stream,
-                     "kvreplay " KVREPLAY_VERSION " - offline replay of recorded attention: what "
-                     "KV-cache eviction under grouped-query attention would have kept, and what "
-                     "that means\n\n"
-                     "Usage: kvreplay <command> [options] …\n\n"
-                     "Commands:");
+    kvr_help_paragraphs(
+        stream, "kvreplay " KVREPLAY_VERSION " - offline replay of recorded attention: what "
+                "KV-cache eviction under grouped-query attention would have kept, and what "
+                "that means\n\n"
+                "Usage: kvreplay <command> [options] …\n\n"
+                "Commands:");
     size_t widest = 0;
     for (size_t i = 0; kvr_commands[i] != NULL; i++) {
         size_t width = strlen(kvr_commands[i]->name);
@@ -25,13 +25,13 @@ static void print_overview(FILE *stream)
     for (size_t i = 0; kvr_commands[i] != NULL; i++)
         kvr_help_item(stream, kvr_commands[i]->name, NULL, kvr_commands[i]->summary, widest + 5);
     fputc('\n', stream);
-    kvr_help_paragraphs(stream,
-                     "Options of a command may stand anywhere; lists are comma separated, without "
-                     "blanks. \"kvreplay help <command>\" or \"kvreplay <command> --help\" shows a "
-                     "command's options, \"kvreplay help policies\" the eviction policies and "
-                     "their stages, \"kvreplay --version\" the version.\n\n"
-                     "Exit status: 0 done; 1 an input is bad or a step failed; 2 the command line "
-                     "is wrong; 3 a bound is violated.");
+    kvr_help_paragraphs(
+        stream, "Options of a command may stand anywhere; lists are comma separated, without "
+                "blanks. \"kvreplay help <command>\" or \"kvreplay <command> --help\" shows a "
+                "command's options, \"kvreplay help policies\" the eviction policies and "
+                "their stages, \"kvreplay --version\" the version.\n\n"
+                "Exit status: 0 done; 1 an input is bad or a step failed; 2 the command line "
+                "is wrong; 3 a bound is violated.");
 }
 
 void kvr_print_help(FILE *stream, const struct kvr_command *command)

@@ -93,13 +93,12 @@ static enum kvr_status choose_formats(const char *text, struct kvr_plot_options 
         kvr_argument_list("--format", text != NULL ? text : "svg", &names, &count, err);
     for (size_t i = 0; status == KVR_OK && i < count; i++) {
         unsigned format = 0;
-        while (format < KVR_PICTURE_TEXT &&
-               strcmp(names[i], kvr_picture_format_names[format]) != 0)
+        while (format < KVR_PICTURE_TEXT && strcmp(names[i], kvr_picture_format_names[format]) != 0)
             format++;
         if (format == KVR_PICTURE_TEXT)
-            status = kvr_fail(err, KVR_BAD_ARGUMENT,
-                              "--format: expected svg, pdf, png or tex, found \"%.100s\"",
-                              names[i]);
+            status =
+                kvr_fail(err, KVR_BAD_ARGUMENT,
+                         "--format: expected svg, pdf, png or tex, found \"%.100s\"", names[i]);
         else
             options->formats[format] = true;
     }
@@ -133,8 +132,7 @@ static enum kvr_status parse(const struct kvr_command *command,
     if (options->folder == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "expected DIR, found no operand");
     if (session->out == NULL && !terminal)
-        return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "-o FIGS is missing: where should the figures go?");
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "-o FIGS is missing: where should the figures go?");
     enum kvr_status status =
         choose_figures(kvr_argument(command, arguments, "--figures"), session, err);
     if (status == KVR_OK && session->out != NULL)
@@ -204,8 +202,8 @@ static enum kvr_status take(struct session *session, struct kvr_drawing *drawing
     return kvr_drawing_save(drawing, session->out, err);
 }
 
-static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter,
-                                size_t *drawn, struct kvr_error *err)
+static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter, size_t *drawn,
+                                struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
     char reason[512] = "";
@@ -267,8 +265,8 @@ static enum kvr_status list_figures(struct kvr_error *err)
         kvr_columns_cell(&columns, "%s", figure->title);
         char tables[100] = "";
         for (size_t i = 0, used = 0; figure->tables[i] != NULL && used < sizeof tables; i++)
-            used += (size_t)snprintf(tables + used, sizeof tables - used, "%s%s",
-                                     i > 0 ? ", " : "", figure->tables[i]);
+            used += (size_t)snprintf(tables + used, sizeof tables - used, "%s%s", i > 0 ? ", " : "",
+                                     figure->tables[i]);
         kvr_columns_cell(&columns, "%s", tables);
         kvr_columns_end_row(&columns);
     }

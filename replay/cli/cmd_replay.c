@@ -51,11 +51,9 @@ static enum kvr_status settle_plan(struct session *session, struct kvr_error *er
 {
     struct kvr_plan *plan = &session->request.plan;
     struct kvr_trace *const *traces = session->traces;
-    enum kvr_status status =
-        kvr_replay_check_filters(plan, traces, session->trace_count, err);
-    for (size_t i = 0; status == KVR_OK && session->request.default_scores &&
-                       i < session->trace_count;
-         i++)
+    enum kvr_status status = kvr_replay_check_filters(plan, traces, session->trace_count, err);
+    for (size_t i = 0;
+         status == KVR_OK && session->request.default_scores && i < session->trace_count; i++)
         status = kvr_plan_add_available(plan, traces[i], err);
     if (status == KVR_OK)
         status = kvr_plan_settle(plan, traces, session->trace_count, err);
@@ -78,8 +76,7 @@ static enum kvr_status replay_all(struct session *session, const struct kvr_resu
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < session->trace_count; i++) {
         struct kvr_trace *trace = session->traces[i];
-        status = kvr_replay_trace(plan, trace, results->observers, results->count, &progress,
-                                  err);
+        status = kvr_replay_trace(plan, trace, results->observers, results->count, &progress, err);
         uint64_t bytes = kvr_trace_bytes_read(trace);
         kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), bytes);
         session->bytes_read += bytes;
@@ -105,9 +102,9 @@ static enum kvr_status write_run_record(const struct session *session,
 }
 
 /* Tables and summary of all traces; the tables get their names only if everything went well. */
-static enum kvr_status write_tables(struct session *session,
-                                    const struct kvr_arguments *arguments, const char *folder,
-                                    struct kvr_summary *summary, struct kvr_error *err)
+static enum kvr_status write_tables(struct session *session, const struct kvr_arguments *arguments,
+                                    const char *folder, struct kvr_summary *summary,
+                                    struct kvr_error *err)
 {
     struct kvr_tables tables;
     struct kvr_results results;
@@ -134,8 +131,8 @@ static enum kvr_status run_session(struct session *session, const struct kvr_com
     const char *folder = kvr_argument(command, arguments, "-o");
     if (folder == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "-o DIR is missing: where should the tables go?");
-    enum kvr_status status = kvr_replay_request_parse(
-        command, arguments, &kvr_replay_defaults, &session->request, err);
+    enum kvr_status status =
+        kvr_replay_request_parse(command, arguments, &kvr_replay_defaults, &session->request, err);
     if (status == KVR_OK)
         status = open_traces(session, arguments, err);
     if (status == KVR_OK)
@@ -169,8 +166,9 @@ const struct kvr_command kvr_command_replay = {
     .name = "replay",
     .operands = "TRACE...",
     .summary = "replays eviction on recorded traces and writes the tables",
-    .text = "Each (sample, layer, group) is scored, every policy keeps its tokens or pages at every "
-            "budget, and what that holds is measured. Tables appear in DIR together, or not at all.",
+    .text =
+        "Each (sample, layer, group) is scored, every policy keeps its tokens or pages at every "
+        "budget, and what that holds is measured. Tables appear in DIR together, or not at all.",
     .least_operands = 1,
     .most_operands = (size_t)-1,
     .options = kvr_replay_options,

@@ -138,8 +138,8 @@ static void print_overlaps(const struct kvr_summary *summary)
             print_overlap_line(summary, "    UOR mean", s, p, uor_mean, 3);
             print_overlap_line(summary, "    UOR max", s, p, uor_most, 3);
             print_overlap_line(summary, "    disagreement D", s, p, disagreement, 3);
-            print_overlap_line(summary, "    certified 2x by cert_1, %", s, p,
-                               certified_bonferroni, 1);
+            print_overlap_line(summary, "    certified 2x by cert_1, %", s, p, certified_bonferroni,
+                               1);
             print_overlap_line(summary, "    certified 2x by cert_T, %", s, p, certified_sandwich,
                                1);
         }
@@ -258,9 +258,10 @@ static void print_needle_depths(const struct kvr_summary *summary)
 {
     const struct kvr_plan *plan = summary->plan;
     size_t middle = plan->budget_count / 2;
-    printf("\nThe same at budget %s by depth of the needle in the prompt; any, strict: needles kept "
-           "whole\nin at least one (layer, group), in every one\n",
-           plan->budgets[middle].label);
+    printf(
+        "\nThe same at budget %s by depth of the needle in the prompt; any, strict: needles kept "
+        "whole\nin at least one (layer, group), in every one\n",
+        plan->budgets[middle].label);
     printf("  %-*s", LABEL, "depth, %");
     for (unsigned d = 0; d < KVR_DEPTHS; d++) {
         char label[16];

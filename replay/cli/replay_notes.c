@@ -113,8 +113,7 @@ static void note_short_window(const struct kvr_plan *plan, const struct kvr_scor
             least = recorded;
     }
     if (least < SIZE_MAX)
-        fprintf(stderr,
-                "note: %s: %s averages %zu rows: no more prompt rows were recorded\n",
+        fprintf(stderr, "note: %s: %s averages %zu rows: no more prompt rows were recorded\n",
                 trace->name, score->label, least);
 }
 

@@ -13,7 +13,8 @@
 const struct kvr_option kvr_replay_options[] = {
     {"-o", "DIR", "folder for the tables (required)"},
     {"--policy", "LIST", "eviction policies (independent,mean,max,page-entrokv)"},
-    {"--scorer", "LIST", "last, window[:N], accumulated, column:NAME (all that the trace can give)"},
+    {"--scorer", "LIST",
+     "last, window[:N], accumulated, column:NAME (all that the trace can give)"},
     {"--budget", "LIST", "fractions of the candidates that are kept (0.02,0.05,0.1,0.2,0.4)"},
     {"--page-size", "LIST", "tokens per page; 1 is token granularity (1,16)"},
     {"--page-reduce", "HOW", "score of a page over its tokens: max, mean or sum (max)"},
@@ -25,7 +26,8 @@ const struct kvr_option kvr_replay_options[] = {
     {"--retrieval-mass", "X", "needle mass from which a head is a retrieval head (0.1)"},
     {"--retrieval-support", "X", "the same without needles: at most so many effective tokens (10)"},
     {"--match", "HOW", "nominal: equal quotas; physical: independent gets equal memory (nominal)"},
-    {"--curve", "WHICH", "also curves.csv and dropped.csv, over quotas k: log (about 16 an e-fold) or all (none)"},
+    {"--curve", "WHICH",
+     "also curves.csv and dropped.csv, over quotas k: log (about 16 an e-fold) or all (none)"},
     {"--nan", "RULE", "groups that are not finite: exclude, zero or fail (exclude)"},
     {"--samples", "LIST", "only these samples, by name (all)"},
     {"--layers", "LIST", "only these layers, by number (all)"},
@@ -35,8 +37,7 @@ const struct kvr_option kvr_replay_options[] = {
     {NULL, NULL, NULL},
 };
 
-typedef enum kvr_status (*add_item)(struct kvr_plan *plan, const char *text,
-                                    struct kvr_error *err);
+typedef enum kvr_status (*add_item)(struct kvr_plan *plan, const char *text, struct kvr_error *err);
 
 /* Adds every item of a list option, or of its default. *kept, if asked for, keeps the items. */
 static enum kvr_status add_list(struct kvr_plan *plan, const char *option, const char *text,
@@ -84,8 +85,8 @@ static enum kvr_status parse_alpha(const char *text, double *alpha, struct kvr_e
         return KVR_OK;
     }
     if (!kvr_parse_double(text, alpha) || !(*alpha > 0))
-        return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "--alpha: \"%s\" must be a number above 0, or inf", text);
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "--alpha: \"%s\" must be a number above 0, or inf",
+                        text);
     return KVR_OK;
 }
 
@@ -155,8 +156,8 @@ static enum kvr_status parse_numbers(const struct kvr_command *command,
                                      kvr_argument(command, arguments, doubles[i].option),
                                      doubles[i].least, doubles[i].most, doubles[i].value, err);
     if (status == KVR_OK)
-        status = parse_alpha(kvr_argument(command, arguments, "--alpha"), &plan->entropy.alpha,
-                             err);
+        status =
+            parse_alpha(kvr_argument(command, arguments, "--alpha"), &plan->entropy.alpha, err);
     plan->threads = (unsigned)threads;
     return status;
 }
@@ -225,8 +226,7 @@ static enum kvr_status parse_lists(const struct kvr_command *command,
 enum kvr_status kvr_replay_request_parse(const struct kvr_command *command,
                                          const struct kvr_arguments *arguments,
                                          const struct kvr_replay_defaults *defaults,
-                                         struct kvr_replay_request *request,
-                                         struct kvr_error *err)
+                                         struct kvr_replay_request *request, struct kvr_error *err)
 {
     *request = (struct kvr_replay_request){.plan = kvr_plan_default()};
     struct kvr_plan *plan = &request->plan;

@@ -13,7 +13,7 @@ extern const struct kvr_option kvr_replay_options[];
 /* A plan, and the lists on the command line that its labels point into. */
 struct kvr_replay_request {
     struct kvr_plan plan;
-    char **budget_list; /* one allocation */
+    char **budget_list;  /* one allocation */
     bool default_scores; /* no --scorer: whatever the traces can give */
 };
 
@@ -30,8 +30,7 @@ extern const struct kvr_replay_defaults kvr_replay_defaults;
 enum kvr_status kvr_replay_request_parse(const struct kvr_command *command,
                                          const struct kvr_arguments *arguments,
                                          const struct kvr_replay_defaults *defaults,
-                                         struct kvr_replay_request *request,
-                                         struct kvr_error *err);
+                                         struct kvr_replay_request *request, struct kvr_error *err);
 
 void kvr_replay_request_free(struct kvr_replay_request *request);
 

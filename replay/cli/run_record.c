@@ -119,8 +119,8 @@ static const char *instruction_set(void)
 #endif
 }
 
-enum kvr_status kvr_run_record_write(const struct kvr_run_record *record,
-                                     struct kvr_tables *tables, struct kvr_error *err)
+enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct kvr_tables *tables,
+                                     struct kvr_error *err)
 {
     struct kvr_text text = {0};
     struct kvr_json json = {.text = &text};

@@ -21,7 +21,7 @@ struct kvr_run_record {
     uint64_t bytes_read;
 };
 
-enum kvr_status kvr_run_record_write(const struct kvr_run_record *record,
-                                     struct kvr_tables *tables, struct kvr_error *err);
+enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct kvr_tables *tables,
+                                     struct kvr_error *err);
 
 #endif
