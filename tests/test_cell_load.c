@@ -327,7 +327,7 @@ START_TEST(test_long_rows_are_read_in_blocks)
                                       (float)values[(h * rows + rows - 1) * tokens + t]};
             for (size_t i = 0; i < 2; i++)
                 if (memcmp(&recorded_cell.scored[i].vectors[h * tokens + t], &expected[i],
-                           sizeof(float)))
+                           sizeof(float)) != 0)
                     ck_abort_msg("%s, head %zu, candidate %zu",
                                  recorded_cell.scored[i].score->label, h, t);
         }

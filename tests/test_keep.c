@@ -218,7 +218,7 @@ START_TEST(test_select_order_by_hand)
     struct kvr_select_scratch scratch = {0};
     struct kvr_room room = {0};
     for (size_t i = 0; i < 7; i++) {
-        uint64_t set, *sets[] = {&set};
+        uint64_t set = 0, *sets[] = {&set};
         ck_assert_int_eq(kvr_keep_first(&protect, &pages, scores, &quotas[i], &quotas[i], 1, sets,
                                         &room, &scratch, NULL),
                          KVR_OK);

@@ -106,8 +106,10 @@ static void draw_trace(struct kvr_random *random, uint64_t decode)
             for (size_t d = 0; d < recorded.width; d++)
                 recorded.values[h][t][d] = (double)(float)kvr_random_normal(random);
         }
-    for (size_t word = 0; word < sizeof kept / sizeof *kept; word++)
-        kept[word] = kvr_random_bits(random) & kvr_random_bits(random);
+    for (size_t word = 0; word < sizeof kept / sizeof *kept; word++) {
+        uint64_t half = kvr_random_bits(random);
+        kept[word] = half & kvr_random_bits(random);
+    }
 }
 
 /* The sets may only hold bits of candidates. */
