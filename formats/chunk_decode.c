@@ -9,6 +9,7 @@
 
 #include "formats/base/memory.h"
 #include "formats/inflate.h"
+#include "formats/fletcher32.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -25,36 +26,9 @@ uint64_t kvr_chunk_stored_limit(const struct kvr_chunk_plan *plan)
     return (uint64_t)plan->bytes + plan->bytes / 64 + STORED_SLACK;
 }
 
-/* Fletcher's checksum over big-endian 16-bit words, as HDF5 has it. */
-static uint32_t fletcher32(const unsigned char *bytes, size_t size)
-{
-    enum { UNFOLDED = 360 }; /* words that can be added before the second sum might overflow */
-    uint32_t first = 0, second = 0;
-    size_t words = size / 2;
-    while (words > 0) {
-        size_t run = words < UNFOLDED ? words : UNFOLDED;
-        words -= run;
-        for (; run > 0; run--, bytes += 2) {
-            first += (uint32_t)bytes[0] << 8 | bytes[1];
-            second += first;
-        }
-        first = (first & 0xffff) + (first >> 16);
-        second = (second & 0xffff) + (second >> 16);
-    }
-    if (size % 2 != 0) {
-        first += (uint32_t)bytes[0] << 8;
-        second += first;
-        first = (first & 0xffff) + (first >> 16);
-        second = (second & 0xffff) + (second >> 16);
-    }
-    first = (first & 0xffff) + (first >> 16);
-    second = (second & 0xffff) + (second >> 16);
-    return second << 16 | first;
-}
-
 static bool checksum_matches(const unsigned char *bytes, size_t size)
 {
-    uint32_t sum = fletcher32(bytes, size);
+    uint32_t sum = kvr_fletcher32(bytes, size);
     const unsigned char *at = bytes + size;
     uint32_t stored =
         (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;

@@ -13,6 +13,7 @@
 #endif
 
 #include "formats/base/memory.h"
+#include "formats/fletcher32.h"
 
 enum { CHECKSUM_BYTES = 4 };
 
@@ -86,33 +87,6 @@ static size_t deflate_into(struct kvr_packer *packer, const void *bytes, size_t 
     int level = (int)packer->packing.deflate_level;
     return compress2(packer->deflated, &used, bytes, length, level) == Z_OK ? used : 0;
 #endif
-}
-
-uint32_t kvr_fletcher32(const void *bytes, size_t length)
-{
-    const unsigned char *at = bytes;
-    uint32_t sum1 = 0, sum2 = 0;
-    size_t words = length / 2;
-    while (words > 0) {
-        /* After 360 words the sums could overflow; folding keeps them modulo 65535. */
-        size_t run = words > 360 ? 360 : words;
-        words -= run;
-        for (; run > 0; run--, at += 2) {
-            sum1 += (uint32_t)at[0] << 8 | at[1];
-            sum2 += sum1;
-        }
-        sum1 = (sum1 & 0xffff) + (sum1 >> 16);
-        sum2 = (sum2 & 0xffff) + (sum2 >> 16);
-    }
-    if (length % 2 != 0) {
-        sum1 += (uint32_t)at[0] << 8;
-        sum2 += sum1;
-        sum1 = (sum1 & 0xffff) + (sum1 >> 16);
-        sum2 = (sum2 & 0xffff) + (sum2 >> 16);
-    }
-    sum1 = (sum1 & 0xffff) + (sum1 >> 16);
-    sum2 = (sum2 & 0xffff) + (sum2 >> 16);
-    return sum2 << 16 | sum1;
 }
 
 void kvr_packer_pack(struct kvr_packer *packer, const void *raw, const void **packed,

@@ -35,7 +35,4 @@ void kvr_packer_pack(struct kvr_packer *packer, const void *raw, const void **pa
 /* NULL is allowed. */
 void kvr_packer_free(struct kvr_packer *packer);
 
-/* HDF5's variant of Fletcher's checksum: 16-bit words, most significant byte first. */
-uint32_t kvr_fletcher32(const void *bytes, size_t length);
-
 #endif
