@@ -182,13 +182,17 @@ size_t kvr_write_shortest(double value, char out[KVR_SHORTEST_ROOM])
     if (length > 0 || !in_range(value))
         return length;
     struct expansion number = expand(value);
-    uint64_t digits = round_to(&number, 100);
-    if (reads_back(&number, digits))
-        return lay_out(digits, MOST_DIGITS - 2, number.exponent, out);
     /* 16 digits are enough every other time, at random: a choice without a branch. */
     uint64_t shorter = round_to(&number, 10), full = round_all(&number);
     bool enough = reads_back(&number, shorter);
-    digits = full ^ ((full ^ shorter) & -(uint64_t)enough);
+    /* 15 digits may only be enough if the last two of 17 are about 0. */
+    uint64_t slack = (number.gap >> 54) + 1, last = number.digits % 100;
+    if (last <= slack || last + slack >= 100) {
+        uint64_t shortest = round_to(&number, 100);
+        if (reads_back(&number, shortest))
+            return lay_out(shortest, MOST_DIGITS - 2, number.exponent, out);
+    }
+    uint64_t digits = full ^ ((full ^ shorter) & -(uint64_t)enough);
     return lay_out(digits, MOST_DIGITS - (size_t)enough, number.exponent, out);
 }
 
