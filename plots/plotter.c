@@ -3,7 +3,7 @@
  * once for each format in a folder of its own, and takes what came out. It must not know what any
  * figure shows.
  */
-#include "plots/figures.h"
+#include "plots/plotter.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/outfile.h"
-#include "plots/draft.h"
 #include "plots/drawing.h"
 #include "plots/gnuplot.h"
 #include "plots/source.h"
@@ -89,7 +88,7 @@ enum kvr_status kvr_plotter_open(const struct kvr_plot_options *options,
     if (status == KVR_OK)
         status = settle_formats(plotter, err);
     if (status == KVR_OK)
-        status = kvr_source_open(options, &plotter->source, err);
+        status = options->folder != NULL ? kvr_source_open(options, &plotter->source, err) : KVR_OK;
     if (status != KVR_OK) {
         kvr_plotter_close(plotter);
         return status;
@@ -314,6 +313,20 @@ static void explain_emptiness(const struct kvr_source *source, const struct kvr_
         kvr_draft_skip(draft, "%s has no row to show", figure->tables[0]);
 }
 
+enum kvr_status kvr_plotter_draw_draft(struct kvr_plotter *plotter,
+                                       const struct kvr_figure *figure,
+                                       const struct kvr_draft *draft, struct kvr_drawing *drawing,
+                                       struct kvr_error *err)
+{
+    *drawing = (struct kvr_drawing){.figure = figure};
+    enum kvr_status status = kvr_draft_check(draft, err);
+    if (status == KVR_OK && draft->reason.length > 0) {
+        drawing->reason = kvr_copy_string(draft->reason.data, err);
+        return drawing->reason == NULL ? KVR_NO_MEMORY : KVR_OK;
+    }
+    return status == KVR_OK ? draw_draft(plotter, draft, drawing, err) : status;
+}
+
 enum kvr_status kvr_plotter_draw(struct kvr_plotter *plotter, const struct kvr_figure *figure,
                                  struct kvr_drawing *drawing, struct kvr_error *err)
 {
@@ -326,12 +339,7 @@ enum kvr_status kvr_plotter_draw(struct kvr_plotter *plotter, const struct kvr_f
     if (status == KVR_OK && draft.reason.length == 0 && draft.data.length == 0)
         explain_emptiness(&plotter->source, figure, &draft);
     if (status == KVR_OK)
-        status = kvr_draft_check(&draft, err);
-    if (status == KVR_OK && draft.reason.length > 0) {
-        drawing->reason = kvr_copy_string(draft.reason.data, err);
-        status = drawing->reason == NULL ? KVR_NO_MEMORY : KVR_OK;
-    } else if (status == KVR_OK)
-        status = draw_draft(plotter, &draft, drawing, err);
+        status = kvr_plotter_draw_draft(plotter, figure, &draft, drawing, err);
     kvr_draft_free(&draft);
     return status;
 }
