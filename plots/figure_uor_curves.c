@@ -152,7 +152,7 @@ static void write(struct collected *c, struct kvr_draft *draft)
     kvr_draft_strings(draft, "scorers", c->scorers.names, c->scorers.count);
     kvr_draft_number(draft, "ratio", (double)c->most_ratio);
     draft->height = 0.96 + 0.95 * (double)c->scorers.count;
-    draft->text_lines = 6 + 18 * (double)c->scorers.count;
+    draft->text_lines = 8 + 16 * (double)c->scorers.count;
     if (c->left_out > 0)
         kvr_draft_say(draft, "Left out: rows of further scorers.");
     kvr_caption_scope(draft, c->source, KVR_SCOPE_PAGES, NULL);

@@ -34,5 +34,5 @@ if (!text) {
     set tmargin at screen y_at(height - 0.42 - 0.15 * lanes); set bmargin at screen y_at(height - 0.40)
 }
 plot file index 1 using 1:3:1:2:($3 - 0.36):($3 + 0.36):4 with boxxyerror fillstyle solid noborder linecolor palette, \
-     file index 2 using (first):1:ytic(4):y2tic(sprintf('%.1f ', 100 * $3) . percent) with points pointtype 0
+     file index 2 using (first):1:ytic(4):y2tic(sprintf('%.1f ', 100 * $3) . percent) with points pointtype 0 linecolor rgb ink
 unset multiplot

@@ -1,7 +1,7 @@
 # Block i - 1 of the data is policy i: depth of the needle in fifths, row, mean kept share, rows
 # behind it. Three maps in a row, one scale for all.
 count = |policies|
-across = text ? 1 : count < 3 ? count : 3
+across = count < 3 ? count : 3
 down = ceil(count / (across * 1.0))
 set multiplot layout down, across
 unset key
@@ -29,15 +29,16 @@ do for [i = 1:count] {
     set ytics ()
     if (place == 0) { do for [k = 1:|rows|] { set ytics add (rows[k] k - 1) } }
     else { set ytics ('' 0) }
-    if (text) { set ylabel row_title }
-    set title policies[i] offset 0, short(-0.7, 0)
+
+    set title policies[i] . (text && i == 1 ? ' (% kept)' : '') offset 0, short(-0.7, 0)
     if (i == count) {
         set colorbox horizontal user origin screen 0.45, screen y_at(height - 0.21) size screen 0.30, screen 0.07 / height
         set cbtics ('0' 0, '0.5' 0.5, '1' 1) offset 0, 0.4
         set label 99 'share kept' at screen 0.43, screen y_at(height - 0.17) right
     } else { unset colorbox }
+    if (text) { unset label 99; unset xlabel }
     if (text) {
-        plot name . '.dat' index i - 1 using 1:2:(sprintf('%.2f', $3)) with labels
+        plot name . '.dat' index i - 1 using 1:2:(sprintf('%.0f', 100 * $3)) with labels
     } else {
         plot name . '.dat' index i - 1 using 1:2:3 with image pixels
     }

@@ -190,14 +190,34 @@ static enum kvr_status check_pictures(const struct kvr_drawing *drawing, struct 
     return KVR_OK;
 }
 
+/* Characters without the blanks that gnuplot fills its page with. */
+static void trim_page(const char *page, struct kvr_text *out)
+{
+    while (*page != '\0') {
+        size_t length = strcspn(page, "\n"), end = length;
+        while (end > 0 && (page[end - 1] == ' ' || page[end - 1] == '\f'))
+            end--;
+        if (end > 0 || out->length > 0) {
+            kvr_text_bytes(out, page, end);
+            kvr_text_string(out, "\n");
+        }
+        page += length + (page[length] == '\n');
+    }
+    while (out->length > 1 && out->data[out->length - 2] == '\n')
+        out->data[--out->length] = '\0';
+}
+
 static enum kvr_status polish(struct kvr_drawing *drawing, struct kvr_error *err)
 {
     for (size_t i = 0; i < drawing->file_count; i++) {
         struct kvr_drawing_file *file = &drawing->files[i];
-        if (strstr(file->name, ".svg") == NULL)
-            continue;
         struct kvr_text out = {0};
-        kvr_svg_polish(file->bytes, drawing->figure->name, drawing->figure->title, &out);
+        if (strstr(file->name, ".svg") != NULL)
+            kvr_svg_polish(file->bytes, drawing->figure->name, drawing->figure->title, &out);
+        else if (strstr(file->name, ".text") != NULL)
+            trim_page(file->bytes, &out);
+        else
+            continue;
         if (kvr_text_check(&out, err) != KVR_OK) {
             kvr_text_free(&out);
             return KVR_NO_MEMORY;

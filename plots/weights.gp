@@ -9,7 +9,7 @@ set ytics 0.25
 set arrow 1 from 1.0 / ratio, 0 to 1.0 / ratio, 1 nohead linetype 93
 set arrow 2 from 0, 1.0 / ratio to 1, 1.0 / ratio nohead linetype 93
 set label 1 'uniform, 1/r' at 1, 1.0 / ratio right offset 0, 0.6
-if (text) { set key bottom right }
+if (text) { set key below center }
 else {
     unset key
     set bmargin at screen y_at(height - 0.58)
