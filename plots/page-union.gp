@@ -1,5 +1,6 @@
 # Block i - 1 of the data is policy i: layer, mean page-union ratio, rows behind it.
 set xlabel 'layer'
+if (last_layer - first_layer < 13) { set xtics 1 }
 set ylabel short('page-union ratio', 'PUR')
 set xrange [first_layer - 0.5:last_layer + 0.5]
 set yrange [0.9:kv_heads * 1.06]

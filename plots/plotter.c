@@ -14,6 +14,7 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/outfile.h"
+#include "plots/caption.h"
 #include "plots/drawing.h"
 #include "plots/gnuplot.h"
 #include "plots/source.h"
@@ -325,10 +326,11 @@ static void check_tables(const struct kvr_source *source, const struct kvr_figur
 static void explain_emptiness(const struct kvr_source *source, const struct kvr_figure *figure,
                               struct kvr_draft *draft)
 {
-    unsigned long long excluded = (unsigned long long)source->excluded_at_all;
-    if (excluded > 0)
-        kvr_draft_skip(draft, "%s has no row to show; %llu %s not finite (excluded.csv)",
-                       figure->tables[0], excluded, excluded == 1 ? "group is" : "groups are");
+    char words[KVR_COUNT_ROOM];
+    if (source->excluded_at_all > 0)
+        kvr_draft_skip(draft, "%s has no row to show; excluded.csv names %s as not finite",
+                       figure->tables[0],
+                       kvr_count_words(words, source->excluded_at_all, "(group, scorer) pair"));
     else
         kvr_draft_skip(draft, "%s has no row to show", figure->tables[0]);
 }

@@ -36,6 +36,7 @@ struct session {
     size_t figure_count;
     const struct kvr_figure **figures;
     struct kvr_columns listed; /* what was drawn */
+    struct kvr_text skipped;   /* what was not, a line each */
 };
 
 /* ------------------------------------------------------------------------------ command line */
@@ -117,13 +118,9 @@ static enum kvr_status parse(const struct kvr_command *command,
 
 static void print_remarks(const struct session *session, const struct kvr_drawing *drawing)
 {
-    if (session->quiet)
-        return;
     char before[100];
     snprintf(before, sizeof before, "%s: ", drawing->figure->name);
-    if (drawing->reason != NULL)
-        kvr_print_plot_notes(before, drawing->reason);
-    else
+    if (!session->quiet)
         kvr_print_plot_notes(before, drawing->remarks);
 }
 
@@ -166,24 +163,26 @@ static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plo
                                 size_t *drawn, struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
-    char reason[512] = "";
     for (size_t i = 0; status == KVR_OK && i < session->figure_count; i++) {
         struct kvr_drawing drawing;
         status = kvr_plotter_draw(plotter, session->figures[i], &drawing, err);
-        if (status == KVR_OK && drawing.reason != NULL) {
-            if (reason[0] == '\0')
-                snprintf(reason, sizeof reason, "%s: %s", drawing.figure->name, drawing.reason);
-            print_remarks(session, &drawing);
-        } else if (status == KVR_OK) {
+        if (status == KVR_OK && drawing.reason != NULL)
+            kvr_text_add(&session->skipped, "%s: %s\n", drawing.figure->name, drawing.reason);
+        else if (status == KVR_OK) {
             status = take(session, &drawing, err);
             ++*drawn;
         }
         kvr_drawing_free(&drawing);
     }
+    if (status == KVR_OK)
+        status = kvr_text_check(&session->skipped, err);
     if (status == KVR_OK && *drawn == 0) {
+        const char *first = session->skipped.data;
         kvr_fail(err, KVR_BAD_INPUT, "\"%s\": no figure can be drawn", session->options.folder);
-        return kvr_hint(err, "%s", reason);
+        return kvr_hint(err, "%.*s", (int)strcspn(first, "\n"), first);
     }
+    if (status == KVR_OK && !session->quiet && session->skipped.length > 0)
+        kvr_print_plot_notes("", session->skipped.data);
     return status;
 }
 
@@ -249,6 +248,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     if (status == KVR_OK)
         status = run_session(&session, err);
     kvr_columns_free(&session.listed);
+    kvr_text_free(&session.skipped);
     free(session.figures);
     return kvr_exit_status(status);
 }
