@@ -19,4 +19,4 @@ plot file using 3:($0 + 1):1:5 with xerrorbars linetype 1 linewidth 1 dashtype 1
      '' using 3:($0 + 1):2:4:($0 + 1 - thick):($0 + 1 + thick) with boxxyerror fillstyle solid border fillcolor rgb '#bcd3e8' linecolor rgb blue linewidth 1 dashtype 1, \
      '' using 3:($0 + 1 - thick):(0):(2 * thick) with vectors nohead dashtype 1 linewidth 2 linecolor rgb ink, \
      '' using 6:($0 + 1) with points pointtype 7 pointsize 0.4 linecolor rgb vermillion, \
-     '' using (0):($0 + 1):ytic(8):y2tic(sprintf('%.0f ', 100 * $7) . percent) with points pointtype 0
+     '' using (0):($0 + 1):ytic(8):y2tic(sprintf('%.0f ', 100 * $7) . percent) with points pointtype 0 linecolor rgb ink

@@ -55,9 +55,9 @@ void kvr_caption_scope(struct kvr_draft *draft, const struct kvr_source *source,
         kvr_text_add(&text, "; budget %s", source->budget);
     if (scope & KVR_SCOPE_PAGES && pages != NULL)
         say_pages(&text, pages);
-    kvr_text_add(&text, ". Excluded as not finite: %s%s.",
-                 kvr_count_words(words, excluded, "group"),
-                 scope & KVR_SCOPE_SCORER ? "" : " (over all scorers)");
+    kvr_text_add(&text, ". Excluded as not finite: %s.",
+                 kvr_count_words(words, excluded,
+                                 scope & KVR_SCOPE_SCORER ? "group" : "(group, scorer) pair"));
     draft->caption.failed = draft->caption.failed || text.failed;
     if (text.data != NULL)
         kvr_draft_say(draft, "%s", text.data);

@@ -169,10 +169,11 @@ static void write(const struct collected *c, struct kvr_draft *draft)
     kvr_draft_string(draft, "row_title", by_length ? "prompt, tokens" : "budget");
     double lines = ceil((double)c->policies.count / 3);
     draft->height = 0.85 + 0.92 * lines;
-    draft->text_lines = 6 + ((double)rows + 7) * lines;
+    draft->text_lines = 3 + ((double)rows + 5) * lines;
     kvr_draft_say(draft,
                   "Mean share of a needle's tokens that is kept, by the depth of the needle in the "
-                  "prompt (fifths) and %s, over layers, groups and needles: %s.",
+                  "prompt (fifths) and %s, over layers, groups and needles: %s; grey where no "
+                  "needle lies.",
                   by_length ? "the length of the prompt" : "the budget",
                   kvr_count_words(words, c->rows, "row"));
     if (c->left_out > 0)

@@ -115,7 +115,9 @@ enum kvr_status kvr_figure_page_union(const struct kvr_source *source, struct kv
     if (status == KVR_OK)
         status = kvr_table_each(source->folder, "measures.csv", measures_fields, 2, &c, take_group,
                                 &c, err);
-    if (status == KVR_OK && c.rows > 0)
+    if (status == KVR_OK && c.rows > 0 && c.most_group == 0)
+        kvr_draft_skip(draft, "its layers have one KV head each, so there is nothing to share");
+    else if (status == KVR_OK && c.rows > 0)
         write(&c, draft);
     kvr_heat_map_free(&c.means);
     kvr_labels_free(&c.policies);

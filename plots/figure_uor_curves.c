@@ -1,7 +1,7 @@
 /*
  * Union overhead over every budget: per scorer the median over groups and two bands, from
- * curves.csv. A group's curve is read at the last quota of each step of ln(k / T), so that long and
- * short contexts share an axis and every group counts once a step.
+ * curves.csv. Every curve is read at the same shares of its context, at the largest quota recorded
+ * up to each, so that long and short contexts share an axis and every group counts once a step.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 
 enum { MOST_SCORERS = 3, STEPS_PER_E_FOLD = 8, STEPS = 20 * STEPS_PER_E_FOLD };
 
+/* Step i is the share exp(-i / STEPS_PER_E_FOLD) of the context. */
 struct step {
     struct kvr_values uor, lower;
-    double share; /* sum of k / T */
 };
 
 struct curve_point {
@@ -51,11 +51,9 @@ static const struct kvr_field fields[] = {
     {KVR_FIELD(struct collected, sandwich_lower, KVR_FIELD_NUMBER)},
 };
 
-/* Step 0 ends at the whole context. */
-static size_t step_of(double share)
+static double share_of(size_t step)
 {
-    double step = floor(-log(share) * STEPS_PER_E_FOLD);
-    return step < STEPS - 1 ? (size_t)step : STEPS - 1;
+    return exp(-(double)step / STEPS_PER_E_FOLD);
 }
 
 /* Adds the curve that has passed, and forgets it. Its last quota is its number of units. */
@@ -68,17 +66,17 @@ static enum kvr_status close_curve(struct collected *c, struct kvr_error *err)
         return KVR_OK;
     c->groups[c->scorer_place]++;
     double units = (double)c->curve[count - 1].k;
-    for (size_t i = 0; status == KVR_OK && i < count; i++) {
-        const struct curve_point *point = &c->curve[i];
-        double share = (double)point->k / units;
-        size_t step = step_of(share);
-        if (i + 1 < count && step_of((double)c->curve[i + 1].k / units) == step)
-            continue;
-        struct step *into = &c->steps[c->scorer_place * STEPS + step];
-        into->share += share;
-        status = kvr_values_add(&into->uor, point->uor, err);
+    size_t point = count - 1;
+    for (size_t i = 0; status == KVR_OK && i < STEPS; i++) {
+        double most = share_of(i) * units;
+        while (point > 0 && (double)c->curve[point].k > most)
+            point--;
+        if ((double)c->curve[point].k > most)
+            break;
+        struct step *into = &c->steps[c->scorer_place * STEPS + i];
+        status = kvr_values_add(&into->uor, c->curve[point].uor, err);
         if (status == KVR_OK)
-            status = kvr_values_add(&into->lower, point->lower, err);
+            status = kvr_values_add(&into->lower, c->curve[point].lower, err);
     }
     return status;
 }
@@ -120,12 +118,12 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
     return status == KVR_OK ? add_point(c, err) : status;
 }
 
-static void write_step(struct step *step, struct kvr_draft *draft)
+static void write_step(struct step *step, double share, struct kvr_draft *draft)
 {
     static const double quantiles[] = {0.5, 0.1, 0.25, 0.75, 0.9};
     kvr_values_sort(&step->uor);
     kvr_values_sort(&step->lower);
-    kvr_draft_value(draft, step->share / (double)step->uor.count);
+    kvr_draft_value(draft, share);
     for (size_t q = 0; q < sizeof quantiles / sizeof *quantiles; q++)
         kvr_draft_value(draft, kvr_quantile(&step->uor, quantiles[q]));
     kvr_draft_value(draft, kvr_quantile(&step->lower, 0.5));
@@ -145,14 +143,14 @@ static void write(struct collected *c, struct kvr_draft *draft)
                         c->scorers.names[s]);
         for (size_t i = STEPS; i-- > 0;)
             if (c->steps[s * STEPS + i].uor.count > 0)
-                write_step(&c->steps[s * STEPS + i], draft);
+                write_step(&c->steps[s * STEPS + i], share_of(i), draft);
         kvr_draft_say(draft, "%s: %s.", c->scorers.names[s],
                       kvr_count_words(words, c->groups[s], "group"));
     }
     kvr_draft_strings(draft, "scorers", c->scorers.names, c->scorers.count);
     kvr_draft_number(draft, "ratio", (double)c->most_ratio);
     draft->height = 0.96 + 0.95 * (double)c->scorers.count;
-    draft->text_lines = 6 + 18 * (double)c->scorers.count;
+    draft->text_lines = 8 + 16 * (double)c->scorers.count;
     if (c->left_out > 0)
         kvr_draft_say(draft, "Left out: rows of further scorers.");
     kvr_caption_scope(draft, c->source, KVR_SCOPE_PAGES, NULL);

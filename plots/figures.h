@@ -48,7 +48,7 @@ enum kvr_picture_format {
 extern const char *const kvr_picture_format_names[KVR_PICTURE_FORMATS];
 
 struct kvr_plot_options {
-    const char *folder; /* of the tables */
+    const char *folder; /* of the tables; NULL: no figure of kvr_figures will be drawn */
     /* What of the tables is shown, as the tables write it; NULL: chosen from what there is. */
     const char *trace, *scorer, *budget, *page_size;
     bool formats[KVR_PICTURE_FORMATS];

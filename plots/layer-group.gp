@@ -4,6 +4,7 @@ rows = |layers|
 step = ceil(rows / 12.0)
 set multiplot layout 1, maps
 unset key
+set object 1 rectangle from graph 0, graph 0 to graph 1, graph 1 behind fillcolor rgb pale fillstyle solid noborder
 set border 15 linewidth 0.5
 set tics scale 0
 set xrange [-0.5:groups - 0.5]
@@ -30,7 +31,7 @@ do for [i = 1:maps] {
     if (text) {
         plot name . '.dat' index i - 1 using 1:2:(sprintf('%.2f', $3)) with labels
     } else {
-        plot name . '.dat' index i - 1 using 1:2:3 with image pixels
+        plot name . '.dat' index i - 1 using 1:2:($1 - 0.5):($1 + 0.51):($2 - 0.5):($2 + 0.51):3 with boxxyerror fillstyle solid noborder linecolor palette
     }
     unset label 100
 }

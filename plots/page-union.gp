@@ -1,10 +1,11 @@
 # Block i - 1 of the data is policy i: layer, mean page-union ratio, rows behind it.
 set xlabel 'layer'
+if (last_layer - first_layer < 13) { set xtics 1 }
 set ylabel short('page-union ratio', 'PUR')
 set xrange [first_layer - 0.5:last_layer + 0.5]
 set yrange [0.9:kv_heads * 1.06]
 set label 1 sprintf('no page shared: %d KV heads', kv_heads) at graph 0.99, first kv_heads right offset 0, -0.7
-if (text) { set key bottom right }
+if (text) { set key below center maxcols 3 samplen 3 }
 else {
     # A legend below, in three columns; gnuplot's own would not fit as many into one.
     unset key

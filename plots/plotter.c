@@ -3,7 +3,7 @@
  * once for each format in a folder of its own, and takes what came out. It must not know what any
  * figure shows.
  */
-#include "plots/figures.h"
+#include "plots/plotter.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/outfile.h"
-#include "plots/draft.h"
+#include "plots/caption.h"
 #include "plots/drawing.h"
 #include "plots/gnuplot.h"
 #include "plots/source.h"
@@ -89,7 +89,7 @@ enum kvr_status kvr_plotter_open(const struct kvr_plot_options *options,
     if (status == KVR_OK)
         status = settle_formats(plotter, err);
     if (status == KVR_OK)
-        status = kvr_source_open(options, &plotter->source, err);
+        status = options->folder != NULL ? kvr_source_open(options, &plotter->source, err) : KVR_OK;
     if (status != KVR_OK) {
         kvr_plotter_close(plotter);
         return status;
@@ -191,14 +191,34 @@ static enum kvr_status check_pictures(const struct kvr_drawing *drawing, struct 
     return KVR_OK;
 }
 
+/* Characters without the blanks that gnuplot fills its page with. */
+static void trim_page(const char *page, struct kvr_text *out)
+{
+    while (*page != '\0') {
+        size_t length = strcspn(page, "\n"), end = length;
+        while (end > 0 && (page[end - 1] == ' ' || page[end - 1] == '\f'))
+            end--;
+        if (end > 0 || out->length > 0) {
+            kvr_text_bytes(out, page, end);
+            kvr_text_string(out, "\n");
+        }
+        page += length + (page[length] == '\n');
+    }
+    while (out->length > 1 && out->data[out->length - 2] == '\n')
+        out->data[--out->length] = '\0';
+}
+
 static enum kvr_status polish(struct kvr_drawing *drawing, struct kvr_error *err)
 {
     for (size_t i = 0; i < drawing->file_count; i++) {
         struct kvr_drawing_file *file = &drawing->files[i];
-        if (strstr(file->name, ".svg") == NULL)
-            continue;
         struct kvr_text out = {0};
-        kvr_svg_polish(file->bytes, drawing->figure->name, drawing->figure->title, &out);
+        if (strstr(file->name, ".svg") != NULL)
+            kvr_svg_polish(file->bytes, drawing->figure->name, drawing->figure->title, &out);
+        else if (strstr(file->name, ".text") != NULL)
+            trim_page(file->bytes, &out);
+        else
+            continue;
         if (kvr_text_check(&out, err) != KVR_OK) {
             kvr_text_free(&out);
             return KVR_NO_MEMORY;
@@ -306,12 +326,27 @@ static void check_tables(const struct kvr_source *source, const struct kvr_figur
 static void explain_emptiness(const struct kvr_source *source, const struct kvr_figure *figure,
                               struct kvr_draft *draft)
 {
-    unsigned long long excluded = (unsigned long long)source->excluded_at_all;
-    if (excluded > 0)
-        kvr_draft_skip(draft, "%s has no row to show; %llu %s not finite (excluded.csv)",
-                       figure->tables[0], excluded, excluded == 1 ? "group is" : "groups are");
+    char words[KVR_COUNT_ROOM];
+    if (source->excluded_at_all > 0)
+        kvr_draft_skip(draft, "%s has no row to show; excluded.csv names %s as not finite",
+                       figure->tables[0],
+                       kvr_count_words(words, source->excluded_at_all, "(group, scorer) pair"));
     else
         kvr_draft_skip(draft, "%s has no row to show", figure->tables[0]);
+}
+
+enum kvr_status kvr_plotter_draw_draft(struct kvr_plotter *plotter,
+                                       const struct kvr_figure *figure,
+                                       const struct kvr_draft *draft, struct kvr_drawing *drawing,
+                                       struct kvr_error *err)
+{
+    *drawing = (struct kvr_drawing){.figure = figure};
+    enum kvr_status status = kvr_draft_check(draft, err);
+    if (status == KVR_OK && draft->reason.length > 0) {
+        drawing->reason = kvr_copy_string(draft->reason.data, err);
+        return drawing->reason == NULL ? KVR_NO_MEMORY : KVR_OK;
+    }
+    return status == KVR_OK ? draw_draft(plotter, draft, drawing, err) : status;
 }
 
 enum kvr_status kvr_plotter_draw(struct kvr_plotter *plotter, const struct kvr_figure *figure,
@@ -326,12 +361,7 @@ enum kvr_status kvr_plotter_draw(struct kvr_plotter *plotter, const struct kvr_f
     if (status == KVR_OK && draft.reason.length == 0 && draft.data.length == 0)
         explain_emptiness(&plotter->source, figure, &draft);
     if (status == KVR_OK)
-        status = kvr_draft_check(&draft, err);
-    if (status == KVR_OK && draft.reason.length > 0) {
-        drawing->reason = kvr_copy_string(draft.reason.data, err);
-        status = drawing->reason == NULL ? KVR_NO_MEMORY : KVR_OK;
-    } else if (status == KVR_OK)
-        status = draw_draft(plotter, &draft, drawing, err);
+        status = kvr_plotter_draw_draft(plotter, figure, &draft, drawing, err);
     kvr_draft_free(&draft);
     return status;
 }

@@ -13,7 +13,7 @@ set ytics ('0' 0, '0.5' nines(0.5), '0.9' 1)
 do for [i = 2:ceil(top)] { set ytics add (sprintf('%.8g', 1 - 10 ** -i) i) }
 unset key
 if (ceiling_most > 0) {
-    set label 1 sprintf('ceiling: %.4g to %.4g', ceiling_least, ceiling_most) at graph 0.98, graph 0.97 right offset 0, -0.7
+    set label 1 sprintf('ceiling: %.4g to %.4g', ceiling_least, ceiling_most) at graph 0.98, graph 0.97 right offset 0, short(-0.7, -1.5)
 }
 if (!text) { set bmargin at screen y_at(middle - 0.05); set format x '' ; set xtics ('' 100, '' 50, '' 20, '' 10, '' 5, '' 2, '' 1, '' 0.5, '' 0.2) }
 plot for [i = 1:|policies|] name . '.dat' index i - 1 using (100 * $1):(nines($2)) with linespoints linetype styles[i] pointsize 0.55
@@ -24,7 +24,7 @@ set ytics ()
 set ytics autofreq 0.25
 set ylabel 'future mass'
 set xlabel short('KV memory held, ' . percent . ' of the full cache', 'memory held, %')
-if (text) { set key bottom right }
+if (text) { set key below center maxcols 3 samplen 3 }
 else {
     # A legend below, in three columns; gnuplot's own would not fit as many into one.
     unset key

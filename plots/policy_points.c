@@ -238,5 +238,5 @@ void kvr_policy_lines_size(struct kvr_draft *draft, size_t count, double panels)
     double legend = 0.06 + 0.155 * rows;
     kvr_draft_number(draft, "legend_height", legend);
     draft->height = panels + legend;
-    draft->text_lines = panels > 2.5 ? 48 : 30;
+    draft->text_lines = (panels > 2.5 ? 42 : 24) + rows;
 }

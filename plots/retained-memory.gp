@@ -6,7 +6,7 @@ set ytics 0.25
 set xtics ('100' 100, '50' 50, '20' 20, '10' 10, '5' 5, '2' 2, '1' 1, '0.5' 0.5, '0.2' 0.2)
 set ylabel 'retained mass'
 set xlabel short('KV memory held, ' . percent . ' of the full cache', 'memory held, %')
-if (text) { set key bottom right }
+if (text) { set key below center maxcols 3 samplen 3 }
 else {
     # A legend below, in three columns; gnuplot's own would not fit as many into one.
     unset key

@@ -21,7 +21,7 @@ do for [i = 1:panels] {
     if (lowest) {
         set xlabel short('budget k/T, share of the tokens that a head keeps', 'budget k/T')
         if (!text) { set key at screen 0.5, screen y_at(height - 0.03) bottom center horizontal maxrows 1 reverse Left samplen 1.2 width -1.5 }
-        else { set key bottom left }
+        else { set key below center samplen 3 }
     }
     set label 1 scorers[i] at graph 0.98, graph 0.80 right
     plot ratio with lines linetype 92, \

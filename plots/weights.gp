@@ -9,12 +9,12 @@ set ytics 0.25
 set arrow 1 from 1.0 / ratio, 0 to 1.0 / ratio, 1 nohead linetype 93
 set arrow 2 from 0, 1.0 / ratio to 1, 1.0 / ratio nohead linetype 93
 set label 1 'uniform, 1/r' at 1, 1.0 / ratio right offset 0, 0.6
-if (text) { set key bottom right }
+if (text) { set key below center }
 else {
     unset key
     set bmargin at screen y_at(height - 0.58)
     do for [i = 1:|classes|] {
-        x = x_at(0.25 + (width - 0.25) / 3 * (i - 1)); y = y_at(height - 0.1)
+        x = x_at(0.15 + (i == 1 ? 0 : i == 2 ? 0.25 : 0.58) * width); y = y_at(height - 0.1)
         set label 200 + i '' at screen x, screen y point linetype i pointsize 0.9
         set label 300 + i classes[i] at screen x + x_at(0.1), screen y left
     }

@@ -11,6 +11,7 @@
 #include "plots/figures.h"
 #include "replay/cli/command.h"
 #include "replay/cli/nearest.h"
+#include "replay/cli/picture_options.h"
 #include "replay/cli/readable.h"
 
 static const struct kvr_option options_of_plot[] = {
@@ -35,6 +36,7 @@ struct session {
     size_t figure_count;
     const struct kvr_figure **figures;
     struct kvr_columns listed; /* what was drawn */
+    struct kvr_text skipped;   /* what was not, a line each */
 };
 
 /* ------------------------------------------------------------------------------ command line */
@@ -84,38 +86,6 @@ static enum kvr_status choose_figures(const char *text, struct session *session,
     return status;
 }
 
-static enum kvr_status choose_formats(const char *text, struct kvr_plot_options *options,
-                                      struct kvr_error *err)
-{
-    char **names = NULL;
-    size_t count = 0;
-    enum kvr_status status =
-        kvr_argument_list("--format", text != NULL ? text : "svg", &names, &count, err);
-    for (size_t i = 0; status == KVR_OK && i < count; i++) {
-        unsigned format = 0;
-        while (format < KVR_PICTURE_TEXT && strcmp(names[i], kvr_picture_format_names[format]) != 0)
-            format++;
-        if (format == KVR_PICTURE_TEXT)
-            status =
-                kvr_fail(err, KVR_BAD_ARGUMENT,
-                         "--format: expected svg, pdf, png or tex, found \"%.100s\"", names[i]);
-        else
-            options->formats[format] = true;
-    }
-    free(names);
-    return status;
-}
-
-static enum kvr_status choose_width(const char *text, struct kvr_plot_options *options,
-                                    struct kvr_error *err)
-{
-    options->wide = text != NULL && strcmp(text, "double") == 0;
-    if (text == NULL || options->wide || strcmp(text, "single") == 0)
-        return KVR_OK;
-    return kvr_fail(err, KVR_BAD_ARGUMENT, "--width: expected single or double, found \"%.100s\"",
-                    text);
-}
-
 static enum kvr_status parse(const struct kvr_command *command,
                              const struct kvr_arguments *arguments, struct session *session,
                              struct kvr_error *err)
@@ -132,39 +102,26 @@ static enum kvr_status parse(const struct kvr_command *command,
     if (options->folder == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "expected DIR, found no operand");
     if (session->out == NULL && !terminal)
-        return kvr_fail(err, KVR_BAD_ARGUMENT, "-o FIGS is missing: where should the figures go?");
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "-o FIGS is missing: where should the figures go?");
     enum kvr_status status =
         choose_figures(kvr_argument(command, arguments, "--figures"), session, err);
-    if (status == KVR_OK && session->out != NULL)
-        status = choose_formats(kvr_argument(command, arguments, "--format"), options, err);
     if (status == KVR_OK)
-        status = choose_width(kvr_argument(command, arguments, "--width"), options, err);
+        status = kvr_picture_options_parse(command, arguments, options, err);
+    for (unsigned f = 0; f < KVR_PICTURE_TEXT; f++)
+        options->formats[f] = options->formats[f] && session->out != NULL;
     options->formats[KVR_PICTURE_TEXT] = terminal;
     return status;
 }
 
 /* ------------------------------------------------------------------------------ drawing */
 
-static void print_lines(const char *before, const char *lines)
-{
-    while (*lines != '\0') {
-        size_t length = strcspn(lines, "\n");
-        if (strspn(lines, " \t^") < length)
-            fprintf(stderr, "note: %s%.*s\n", before, (int)length, lines);
-        lines += length + (lines[length] == '\n');
-    }
-}
-
 static void print_remarks(const struct session *session, const struct kvr_drawing *drawing)
 {
-    if (session->quiet)
-        return;
     char before[100];
     snprintf(before, sizeof before, "%s: ", drawing->figure->name);
-    if (drawing->reason != NULL)
-        print_lines(before, drawing->reason);
-    else
-        print_lines(before, drawing->remarks);
+    if (!session->quiet)
+        kvr_print_plot_notes(before, drawing->remarks);
 }
 
 static void print_picture(const struct kvr_drawing *drawing)
@@ -202,28 +159,30 @@ static enum kvr_status take(struct session *session, struct kvr_drawing *drawing
     return kvr_drawing_save(drawing, session->out, err);
 }
 
-static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter, size_t *drawn,
-                                struct kvr_error *err)
+static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter,
+                                size_t *drawn, struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
-    char reason[512] = "";
     for (size_t i = 0; status == KVR_OK && i < session->figure_count; i++) {
         struct kvr_drawing drawing;
         status = kvr_plotter_draw(plotter, session->figures[i], &drawing, err);
-        if (status == KVR_OK && drawing.reason != NULL) {
-            if (reason[0] == '\0')
-                snprintf(reason, sizeof reason, "%s: %s", drawing.figure->name, drawing.reason);
-            print_remarks(session, &drawing);
-        } else if (status == KVR_OK) {
+        if (status == KVR_OK && drawing.reason != NULL)
+            kvr_text_add(&session->skipped, "%s: %s\n", drawing.figure->name, drawing.reason);
+        else if (status == KVR_OK) {
             status = take(session, &drawing, err);
             ++*drawn;
         }
         kvr_drawing_free(&drawing);
     }
+    if (status == KVR_OK)
+        status = kvr_text_check(&session->skipped, err);
     if (status == KVR_OK && *drawn == 0) {
+        const char *first = session->skipped.data;
         kvr_fail(err, KVR_BAD_INPUT, "\"%s\": no figure can be drawn", session->options.folder);
-        return kvr_hint(err, "%s", reason);
+        return kvr_hint(err, "%.*s", (int)strcspn(first, "\n"), first);
     }
+    if (status == KVR_OK && !session->quiet && session->skipped.length > 0)
+        kvr_print_plot_notes("", session->skipped.data);
     return status;
 }
 
@@ -245,7 +204,7 @@ static enum kvr_status run_session(struct session *session, struct kvr_error *er
     size_t drawn = 0;
     enum kvr_status status = kvr_plotter_open(&session->options, &plotter, err);
     if (status == KVR_OK && !session->quiet)
-        print_lines("", kvr_plotter_notes(plotter));
+        kvr_print_plot_notes("", kvr_plotter_notes(plotter));
     if (status == KVR_OK && session->out != NULL)
         status = kvr_make_folder(session->out, err);
     if (status == KVR_OK)
@@ -265,8 +224,8 @@ static enum kvr_status list_figures(struct kvr_error *err)
         kvr_columns_cell(&columns, "%s", figure->title);
         char tables[100] = "";
         for (size_t i = 0, used = 0; figure->tables[i] != NULL && used < sizeof tables; i++)
-            used += (size_t)snprintf(tables + used, sizeof tables - used, "%s%s", i > 0 ? ", " : "",
-                                     figure->tables[i]);
+            used += (size_t)snprintf(tables + used, sizeof tables - used, "%s%s",
+                                     i > 0 ? ", " : "", figure->tables[i]);
         kvr_columns_cell(&columns, "%s", tables);
         kvr_columns_end_row(&columns);
     }
@@ -289,6 +248,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     if (status == KVR_OK)
         status = run_session(&session, err);
     kvr_columns_free(&session.listed);
+    kvr_text_free(&session.skipped);
     free(session.figures);
     return kvr_exit_status(status);
 }
