@@ -10,6 +10,9 @@ PKG_CONFIG ?= pkg-config
 PREFIX     ?= /usr/local
 DEMO_TRACE ?= traces/smollm2-niah-1k.h5
 DEMO_OUT   ?= demo
+PAPER_OUT  ?= paper
+PAPER_TRACES   ?= traces/smollm2-niah-1k.h5 traces/stories260k-512.h5
+PAPER_POLICIES ?= independent,mean,max,page-entrokv,streaming-llm,random,h2o,tova,snapkv,pyramidkv,ada-snapkv,model-mass,clairvoyant
 FUZZ_RUNS  ?= 2000
 export CC PKG_CONFIG
 
@@ -18,6 +21,7 @@ MAKEFLAGS += --no-builtin-rules
 # ---------------------------------------------------------------------------- system packages
 # These targets work from a bare clone: what is missing is installed before any flag is computed.
 packages_of_demo  := build demo
+packages_of_paper := build demo
 packages_of_check := build check
 packages_of_lint  := build check lint
 packages_of_asan  := build check
@@ -83,7 +87,7 @@ BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo check record asan ubsan tsan bench fuzz lint packages install help clean FORCE
+.PHONY: all demo paper check record asan ubsan tsan bench fuzz lint packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
@@ -174,9 +178,23 @@ lint: $(SUITES_H) ## layout, static analysis, layering
 	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
 
 # ---------------------------------------------------------------------------- use
-demo: all ## replays a bundled trace into the folder demo/
+demo: all ## replays a bundled trace into the folder demo/ and writes a report on it
 	$(COMMAND) info $(DEMO_TRACE)
 	$(COMMAND) replay $(DEMO_TRACE) -o $(DEMO_OUT)
+	@$(COMMAND) plot $(DEMO_OUT) --figures uor-disagreement --terminal || true
+	@$(COMMAND) report $(DEMO_OUT) --draws 1000 -o $(DEMO_OUT)/report.html
+
+# Everything that a paper shows, from the traces that come with kvreplay.
+paper: all ## draws all figures, tables and a report of the bundled traces into paper/
+	@for trace in $(PAPER_TRACES); do \
+	    out=$(PAPER_OUT)/$$(basename $$trace .h5); mkdir -p $$out; echo "== $$trace"; \
+	    $(COMMAND) replay $$trace --curve log --policy $(PAPER_POLICIES) --quiet -o $$out/replay &&  \
+	    { $(COMMAND) plot $$out/replay -o $$out/figures --format svg,pdf,tex || \
+	      echo 'going on without figures'; } && \
+	    $(COMMAND) table $$out/replay --format latex -o $$out/tables && \
+	    $(COMMAND) table $$out/replay --format markdown -o $$out/tables && \
+	    $(COMMAND) table $$out/replay --format csv -o $$out/tables && \
+	    $(COMMAND) report $$out/replay -o $$out/report.html || exit 1; done
 
 packages: ## installs missing system packages (Debian, Ubuntu)
 	@.ci/packages build check demo
