@@ -44,8 +44,7 @@ void kvr_caption_scope(struct kvr_draft *draft, const struct kvr_source *source,
 {
     struct kvr_text text = {0};
     char words[KVR_COUNT_ROOM];
-    uint64_t excluded =
-        scope & KVR_SCOPE_SCORER ? source->excluded : source->excluded_at_all;
+    uint64_t excluded = scope & KVR_SCOPE_SCORER ? source->excluded : source->excluded_at_all;
     if (pages == NULL)
         pages = source->page_size;
     say_traces(&text, source);

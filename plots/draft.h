@@ -48,8 +48,7 @@ void kvr_gnuplot_quote(struct kvr_text *out, const char *text);
 void kvr_draft_say(struct kvr_draft *draft, const char *format, ...) KVR_PRINTF(2, 3);
 
 /* There is nothing to draw. */
-enum kvr_status kvr_draft_skip(struct kvr_draft *draft, const char *format, ...)
-    KVR_PRINTF(2, 3);
+enum kvr_status kvr_draft_skip(struct kvr_draft *draft, const char *format, ...) KVR_PRINTF(2, 3);
 
 /* KVR_NO_MEMORY if something could not be added. */
 enum kvr_status kvr_draft_check(const struct kvr_draft *draft, struct kvr_error *err);

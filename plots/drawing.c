@@ -35,8 +35,8 @@ static enum kvr_status add_named(struct kvr_drawing *drawing, const char *name, 
     return KVR_OK;
 }
 
-enum kvr_status kvr_drawing_add(struct kvr_drawing *drawing, const char *suffix,
-                                const char *bytes, size_t length, struct kvr_error *err)
+enum kvr_status kvr_drawing_add(struct kvr_drawing *drawing, const char *suffix, const char *bytes,
+                                size_t length, struct kvr_error *err)
 {
     char name[100];
     snprintf(name, sizeof name, "%s%s", drawing->figure->name, suffix);

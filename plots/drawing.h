@@ -8,8 +8,8 @@
 #include "plots/figures.h"
 
 /* Adds the file <figure's name><suffix> with a copy of the bytes. */
-enum kvr_status kvr_drawing_add(struct kvr_drawing *drawing, const char *suffix,
-                                const char *bytes, size_t length, struct kvr_error *err);
+enum kvr_status kvr_drawing_add(struct kvr_drawing *drawing, const char *suffix, const char *bytes,
+                                size_t length, struct kvr_error *err);
 
 /* Sets the caption from `sentences`, wrapped, and adds it below the title as the .txt file. */
 enum kvr_status kvr_drawing_add_caption(struct kvr_drawing *drawing, const char *sentences,

@@ -114,15 +114,14 @@ static void write(struct collected *c, struct kvr_draft *draft)
     kvr_caption_scope(draft, c->source, KVR_SCOPE_PAGES, NULL);
 }
 
-enum kvr_status kvr_figure_bound_tightness(const struct kvr_source *source,
-                                           struct kvr_draft *draft, struct kvr_error *err)
+enum kvr_status kvr_figure_bound_tightness(const struct kvr_source *source, struct kvr_draft *draft,
+                                           struct kvr_error *err)
 {
     struct collected c = {.source = source};
     if (source->page_size == NULL)
         return KVR_OK;
-    enum kvr_status status =
-        kvr_table_each(source->folder, "bounds.csv", fields, sizeof fields / sizeof *fields, &c,
-                       take, &c, err);
+    enum kvr_status status = kvr_table_each(source->folder, "bounds.csv", fields,
+                                            sizeof fields / sizeof *fields, &c, take, &c, err);
     if (status == KVR_OK && c.rows > 0)
         write(&c, draft);
     for (size_t i = 0; i < BOUNDS; i++)

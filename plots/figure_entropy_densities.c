@@ -59,8 +59,8 @@ static enum kvr_status find_limit(const struct kvr_source *source, double *limit
     *limit = NAN;
     if (!source->run_known)
         return KVR_OK;
-    enum kvr_status status = kvr_table_each(source->folder, "measures.csv", fields, 2, &row,
-                                            take_context, &row, err);
+    enum kvr_status status =
+        kvr_table_each(source->folder, "measures.csv", fields, 2, &row, take_context, &row, err);
     if (row.most > source->sinks)
         *limit = log((double)(row.most - source->sinks));
     return status;

@@ -44,8 +44,7 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
 {
     struct collected *c = state;
     (void)reader;
-    if (!kvr_source_shows_trace(c->source, c->trace) ||
-        strcmp(c->scorer, c->source->scorer) != 0)
+    if (!kvr_source_shows_trace(c->source, c->trace) || strcmp(c->scorer, c->source->scorer) != 0)
         return KVR_OK;
     double odds = c->owner_mass / c->bound - 1;
     if (!(c->owner_mass > 0) || !(c->bound > 0) || !(odds > 0)) {
@@ -73,8 +72,9 @@ static double focused_odds(double tokens)
 
 static void write_closed_form(struct kvr_draft *draft)
 {
-    kvr_draft_block(draft, "closed form: non-sink tokens T - S, loss with diffuse siblings, with "
-                           "siblings on %g and on %g tokens",
+    kvr_draft_block(draft,
+                    "closed form: non-sink tokens T - S, loss with diffuse siblings, with "
+                    "siblings on %g and on %g tokens",
                     focus[0], focus[1]);
     for (int i = 0; i <= 40; i++) {
         double tokens = exp2(8 + i * 0.3); /* diffuse siblings look at all of them */
@@ -112,8 +112,9 @@ static void write(struct collected *c, struct kvr_draft *draft)
                   "value at the needle's peak, against the odds D/C of its siblings; the curve is "
                   "the bound 1/(1 + D/C).",
                   focus[0], focus[1]);
-    kvr_draft_say(draft, "%s: the bound promises half of the value (odds at most 1) for %llu, and "
-                         "is broken for %llu.",
+    kvr_draft_say(draft,
+                  "%s: the bound promises half of the value (odds at most 1) for %llu, and "
+                  "is broken for %llu.",
                   kvr_count_words(words, c->needles, "(needle, group) pair"),
                   (unsigned long long)c->binding, (unsigned long long)c->broken);
     if (c->without > 0)
@@ -122,8 +123,8 @@ static void write(struct collected *c, struct kvr_draft *draft)
     kvr_caption_scope(draft, c->source, KVR_SCOPE_SCORER, NULL);
 }
 
-enum kvr_status kvr_figure_finite_context(const struct kvr_source *source,
-                                          struct kvr_draft *draft, struct kvr_error *err)
+enum kvr_status kvr_figure_finite_context(const struct kvr_source *source, struct kvr_draft *draft,
+                                          struct kvr_error *err)
 {
     struct collected c = {.source = source};
     if (source->scorer == NULL)

@@ -131,8 +131,8 @@ static void write(const struct collected *c, struct kvr_draft *draft)
                   kvr_count_words(words, rows, "layer"));
     if (c->source->trace == NULL && c->source->traces.count > 1)
         kvr_draft_say(draft, "Of the traces only %s is shown.", c->shown_trace);
-    kvr_caption_scope(draft, c->source,
-                      KVR_SCOPE_SCORER | KVR_SCOPE_BUDGET | KVR_SCOPE_PAGES, NULL);
+    kvr_caption_scope(draft, c->source, KVR_SCOPE_SCORER | KVR_SCOPE_BUDGET | KVR_SCOPE_PAGES,
+                      NULL);
 }
 
 enum kvr_status kvr_figure_layer_group(const struct kvr_source *source, struct kvr_draft *draft,
@@ -143,13 +143,13 @@ enum kvr_status kvr_figure_layer_group(const struct kvr_source *source, struct k
         return KVR_OK;
     c.shown_trace = source->trace != NULL ? source->trace : source->traces.names[0];
     c.shown_policy = choose_policy(source);
-    enum kvr_status status = kvr_table_each(source->folder, "bounds.csv", bounds_fields,
-                                            sizeof bounds_fields / sizeof *bounds_fields, &c,
-                                            take_bounds, &c, err);
+    enum kvr_status status =
+        kvr_table_each(source->folder, "bounds.csv", bounds_fields,
+                       sizeof bounds_fields / sizeof *bounds_fields, &c, take_bounds, &c, err);
     if (status == KVR_OK && c.shown_policy != NULL)
         status = kvr_table_each(source->folder, "measures.csv", measures_fields,
-                                sizeof measures_fields / sizeof *measures_fields, &c,
-                                take_measures, &c, err);
+                                sizeof measures_fields / sizeof *measures_fields, &c, take_measures,
+                                &c, err);
     if (status == KVR_OK && c.layers.count > 0)
         write(&c, draft);
     for (size_t m = 0; m < MAPS; m++)

@@ -8,8 +8,8 @@
 #include "plots/figures.h"
 #include "plots/source.h"
 
-typedef enum kvr_status kvr_compute_figure(const struct kvr_source *source,
-                                           struct kvr_draft *draft, struct kvr_error *err);
+typedef enum kvr_status kvr_compute_figure(const struct kvr_source *source, struct kvr_draft *draft,
+                                           struct kvr_error *err);
 
 kvr_compute_figure kvr_figure_uor_disagreement;
 kvr_compute_figure kvr_figure_entropy_densities;

@@ -21,11 +21,11 @@ struct collected {
     uint64_t context, start;
     double kept_fraction;
 
-    struct kvr_labels samples;    /* "trace\nsample" */
-    struct kvr_values contexts;   /* the longest of each sample */
+    struct kvr_labels samples;  /* "trace\nsample" */
+    struct kvr_values contexts; /* the longest of each sample */
     struct kvr_labels policies;
-    struct kvr_labels budgets;    /* rows of the maps, unless lengths are */
-    struct kvr_values lengths;    /* logarithms (base 2, rounded), rising; more than one: the rows */
+    struct kvr_labels budgets; /* rows of the maps, unless lengths are */
+    struct kvr_values lengths; /* logarithms (base 2, rounded), rising; more than one: the rows */
     struct kvr_heat_map maps[MOST_POLICIES];
     uint64_t rows, left_out;
 };
@@ -189,15 +189,15 @@ enum kvr_status kvr_figure_needle_retention(const struct kvr_source *source,
     struct collected c = {.source = source, .budgets = source->budgets};
     if (source->page_size == NULL)
         return KVR_OK;
-    enum kvr_status status = kvr_table_each(source->folder, "measures.csv", measures_fields,
-                                            sizeof measures_fields / sizeof *measures_fields, &c,
-                                            take_context, &c, err);
+    enum kvr_status status =
+        kvr_table_each(source->folder, "measures.csv", measures_fields,
+                       sizeof measures_fields / sizeof *measures_fields, &c, take_context, &c, err);
     if (status == KVR_OK)
         status = settle_lengths(&c, err);
     if (status == KVR_OK)
         status = kvr_table_each(source->folder, "needles.csv", needles_fields,
-                                sizeof needles_fields / sizeof *needles_fields, &c, take_needle,
-                                &c, err);
+                                sizeof needles_fields / sizeof *needles_fields, &c, take_needle, &c,
+                                err);
     if (status == KVR_OK && c.rows > 0)
         write(&c, draft);
     else if (status == KVR_OK && c.contexts.count > 0)

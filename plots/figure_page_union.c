@@ -95,8 +95,8 @@ static void write(const struct collected *c, struct kvr_draft *draft)
                   kvr_count_words(words, c->rows, "(sample, layer, policy) row"));
     if (c->source->trace == NULL && c->source->traces.count > 1)
         kvr_draft_say(draft, "Of the traces only %s is shown.", c->shown_trace);
-    kvr_caption_scope(draft, c->source,
-                      KVR_SCOPE_SCORER | KVR_SCOPE_BUDGET | KVR_SCOPE_PAGES, c->pages);
+    kvr_caption_scope(draft, c->source, KVR_SCOPE_SCORER | KVR_SCOPE_BUDGET | KVR_SCOPE_PAGES,
+                      c->pages);
 }
 
 enum kvr_status kvr_figure_page_union(const struct kvr_source *source, struct kvr_draft *draft,
@@ -109,9 +109,9 @@ enum kvr_status kvr_figure_page_union(const struct kvr_source *source, struct kv
         return kvr_draft_skip(draft, "the replay has no page size above 1: replay with "
                                      "--page-size 16");
     c.shown_trace = source->trace != NULL ? source->trace : source->traces.names[0];
-    enum kvr_status status = kvr_table_each(source->folder, "layers.csv", layers_fields,
-                                            sizeof layers_fields / sizeof *layers_fields, &c, take,
-                                            &c, err);
+    enum kvr_status status =
+        kvr_table_each(source->folder, "layers.csv", layers_fields,
+                       sizeof layers_fields / sizeof *layers_fields, &c, take, &c, err);
     if (status == KVR_OK)
         status = kvr_table_each(source->folder, "measures.csv", measures_fields, 2, &c, take_group,
                                 &c, err);

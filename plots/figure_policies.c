@@ -20,8 +20,8 @@ static double mass_of(const struct kvr_policy_point *point)
     return kvr_pool_mean(&point->future_mass);
 }
 
-/* The axis of the peak counts nines; it ends above the best policy, not at the ceiling, beside which
-   policies could not be told apart. */
+/* The axis of the peak counts nines; it ends above the best policy, not at the ceiling, beside
+   which policies could not be told apart. */
 static void write_axis(const struct kvr_policy_points *points, struct kvr_draft *draft)
 {
     double top = 1, least = NAN, most = NAN;

@@ -6,8 +6,8 @@
 #include "plots/figure_list.h"
 #include "plots/policy_points.h"
 
-enum kvr_status kvr_figure_retained_memory(const struct kvr_source *source,
-                                           struct kvr_draft *draft, struct kvr_error *err)
+enum kvr_status kvr_figure_retained_memory(const struct kvr_source *source, struct kvr_draft *draft,
+                                           struct kvr_error *err)
 {
     static const struct kvr_policy_lines lines = {
         .columns = {kvr_point_retained},

@@ -1,6 +1,6 @@
 /*
- * Where in a kept page the pooled mass lies: the share of each of its B slots, per operator, against
- * the uniform share 1/B. From the ablations.
+ * Where in a kept page the pooled mass lies: the share of each of its B slots, per operator,
+ * against the uniform share 1/B. From the ablations.
  */
 #include <math.h>
 #include <string.h>
@@ -61,8 +61,7 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
     enum kvr_status status = kvr_labels_add(&c->operators, c->pooling, &place, err);
     if (c->groups > c->most_groups)
         c->most_groups = c->groups;
-    return status == KVR_OK ? kvr_heat_map_add(&c->shares, place, c->slot, c->share, err)
-                            : status;
+    return status == KVR_OK ? kvr_heat_map_add(&c->shares, place, c->slot, c->share, err) : status;
 }
 
 static void write(const struct collected *c, struct kvr_draft *draft)

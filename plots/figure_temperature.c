@@ -104,14 +104,14 @@ static void write(const struct collected *c, uint64_t groups, struct kvr_draft *
     kvr_draft_number(draft, "orders", (double)c->rows);
     draft->height = 3.2;
     draft->text_lines = 40;
-    kvr_draft_say(draft,
-                  "Above, the largest entropy weight in a group against the temperature (%s; mean "
-                  "and standard deviation), dashed the uniform weight 1/r. Below, the sink-isolated "
-                  "Renyi entropy of the heads against its order (%s; mean and standard deviation). "
-                  "Scorer %s.",
-                  kvr_count_words(groups_words, groups, "group"),
-                  kvr_count_words(heads_words, c->most_count, "head"),
-                  c->scorers.names[c->shown_scorer]);
+    kvr_draft_say(
+        draft,
+        "Above, the largest entropy weight in a group against the temperature (%s; mean "
+        "and standard deviation), dashed the uniform weight 1/r. Below, the sink-isolated "
+        "Renyi entropy of the heads against its order (%s; mean and standard deviation). "
+        "Scorer %s.",
+        kvr_count_words(groups_words, groups, "group"),
+        kvr_count_words(heads_words, c->most_count, "head"), c->scorers.names[c->shown_scorer]);
 }
 
 enum kvr_status kvr_figure_temperature(const struct kvr_source *source, struct kvr_draft *draft,
@@ -130,9 +130,9 @@ enum kvr_status kvr_figure_temperature(const struct kvr_source *source, struct k
     uint64_t groups = c.most_count, temperatures = c.rows;
     c.rows = c.most_count = 0;
     if (status == KVR_OK && temperatures > 0)
-        status = kvr_table_each(source->folder, "ablation_order.csv", order_fields,
-                                sizeof order_fields / sizeof *order_fields, &c, take_order, &c,
-                                err);
+        status =
+            kvr_table_each(source->folder, "ablation_order.csv", order_fields,
+                           sizeof order_fields / sizeof *order_fields, &c, take_order, &c, err);
     if (status == KVR_OK && temperatures > 0 && c.rows > 0)
         write(&c, groups, draft);
     else if (status == KVR_OK)

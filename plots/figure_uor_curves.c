@@ -165,9 +165,8 @@ enum kvr_status kvr_figure_uor_curves(const struct kvr_source *source, struct kv
     c.steps = kvr_alloc((size_t)MOST_SCORERS * STEPS, sizeof *c.steps, err);
     if (c.steps == NULL)
         return KVR_NO_MEMORY;
-    enum kvr_status status =
-        kvr_table_each(source->folder, "curves.csv", fields, sizeof fields / sizeof *fields, &c,
-                       take, &c, err);
+    enum kvr_status status = kvr_table_each(source->folder, "curves.csv", fields,
+                                            sizeof fields / sizeof *fields, &c, take, &c, err);
     if (status == KVR_OK)
         status = close_curve(&c, err);
     if (status == KVR_OK && c.scorers.count > 0)

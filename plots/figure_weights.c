@@ -48,10 +48,11 @@ static void write(const struct collected *c, const struct kvr_source *source,
 {
     char names[KVR_HEAD_CLASS_COUNT][64], *shown[KVR_HEAD_CLASS_COUNT];
     size_t count = 0;
-    kvr_draft_say(draft, "Entropy weights of query heads within their groups, from raw against from "
-                         "sink-isolated entropies. Small marks are heads (a mark is the mean of "
-                         "those in one cell of a fine grid, larger for more), large ones the means "
-                         "of the classes; dotted is the uniform weight, dashed the diagonal.");
+    kvr_draft_say(draft,
+                  "Entropy weights of query heads within their groups, from raw against from "
+                  "sink-isolated entropies. Small marks are heads (a mark is the mean of "
+                  "those in one cell of a fine grid, larger for more), large ones the means "
+                  "of the classes; dotted is the uniform weight, dashed the diagonal.");
     for (size_t k = 0; k < KVR_HEAD_CLASS_COUNT; k++) {
         const struct kvr_bin_grid *grid = &c->grids[k];
         if (grid->count == 0)
@@ -80,8 +81,7 @@ enum kvr_status kvr_figure_weights(const struct kvr_source *source, struct kvr_d
     struct collected c = {0};
     enum kvr_status status = KVR_OK;
     for (size_t k = 0; status == KVR_OK && k < KVR_HEAD_CLASS_COUNT; k++) {
-        c.grids[k] =
-            (struct kvr_bin_grid){.columns = GRID, .rows = GRID, .x_most = 1, .y_most = 1};
+        c.grids[k] = (struct kvr_bin_grid){.columns = GRID, .rows = GRID, .x_most = 1, .y_most = 1};
         status = kvr_bin_grid_open(&c.grids[k], err);
     }
     if (status == KVR_OK)

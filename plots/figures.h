@@ -63,8 +63,8 @@ struct kvr_plotter;
  * gnuplot or it can draw none of the formats; KVR_BAD_ARGUMENT if the tables lack what is asked
  * for. Strings of options must outlive the plotter.
  */
-enum kvr_status kvr_plotter_open(const struct kvr_plot_options *options,
-                                 struct kvr_plotter **out, struct kvr_error *err);
+enum kvr_status kvr_plotter_open(const struct kvr_plot_options *options, struct kvr_plotter **out,
+                                 struct kvr_error *err);
 
 /* Lines about formats that gnuplot lacks and what takes their place; "" if there are none. */
 const char *kvr_plotter_notes(const struct kvr_plotter *plotter);
@@ -72,7 +72,7 @@ const char *kvr_plotter_notes(const struct kvr_plotter *plotter);
 void kvr_plotter_close(struct kvr_plotter *plotter);
 
 struct kvr_drawing_file {
-    char *name; /* "uor-disagreement.svg" */
+    char *name;  /* "uor-disagreement.svg" */
     char *bytes; /* followed by a NUL that is not counted */
     size_t length;
 };

@@ -109,12 +109,12 @@ static void first_message(const char *text, char *message, size_t room)
 }
 
 enum kvr_status kvr_gnuplot_run(const struct kvr_gnuplot *gnuplot, const char *folder,
-                                const char *commands, const char *script,
-                                struct kvr_text *messages, struct kvr_error *err)
+                                const char *commands, const char *script, struct kvr_text *messages,
+                                struct kvr_error *err)
 {
     char name[] = "gnuplot", defaults[] = "-d", execute[] = "-e";
-    char *arguments[] = {name, defaults, execute, (char *)(uintptr_t)commands,
-                         (char *)(uintptr_t)script, NULL};
+    char *arguments[] = {
+        name, defaults, execute, (char *)(uintptr_t)commands, (char *)(uintptr_t)script, NULL};
     int pipes[2];
     pid_t child;
     if (pipe2(pipes, O_CLOEXEC) != 0)
@@ -148,8 +148,8 @@ static char *look_along_path(struct kvr_error *err)
     while (path != NULL && *path != '\0') {
         size_t length = strcspn(path, ":");
         char *folder = kvr_copy_bytes(path, length, err);
-        char *file = folder != NULL ? kvr_join_path(length > 0 ? folder : ".", "gnuplot", err)
-                                    : NULL;
+        char *file =
+            folder != NULL ? kvr_join_path(length > 0 ? folder : ".", "gnuplot", err) : NULL;
         free(folder);
         struct stat info;
         if (file == NULL ||
@@ -166,8 +166,8 @@ static enum kvr_status ask(struct kvr_gnuplot *gnuplot, struct kvr_error *err)
     static const char question[] = "print sprintf('version %.1f ', GPVAL_VERSION), GPVAL_TERMINALS";
     struct kvr_text answer = {0};
     enum kvr_status status = kvr_gnuplot_run(gnuplot, NULL, question, NULL, &answer, err);
-    const char *version = status == KVR_OK && answer.data != NULL ? strstr(answer.data, "version ")
-                                                                  : NULL;
+    const char *version =
+        status == KVR_OK && answer.data != NULL ? strstr(answer.data, "version ") : NULL;
     char number[16] = "";
     double value;
     if (version != NULL)

@@ -28,8 +28,8 @@ bool kvr_gnuplot_has(const struct kvr_gnuplot *gnuplot, const char *terminal);
  * or exits with another status than 0; the first of its messages is in the error.
  */
 enum kvr_status kvr_gnuplot_run(const struct kvr_gnuplot *gnuplot, const char *folder,
-                                const char *commands, const char *script,
-                                struct kvr_text *messages, struct kvr_error *err);
+                                const char *commands, const char *script, struct kvr_text *messages,
+                                struct kvr_error *err);
 
 void kvr_gnuplot_free(struct kvr_gnuplot *gnuplot);
 

@@ -57,8 +57,9 @@ void kvr_heat_map_write(const struct kvr_heat_map *map, size_t rows, size_t colu
     static const struct kvr_heat_cell nothing;
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++) {
-            const struct kvr_heat_cell *cell =
-                r < map->rows && c < map->columns ? &map->cells[r * map->column_room + c] : &nothing;
+            const struct kvr_heat_cell *cell = r < map->rows && c < map->columns
+                                                   ? &map->cells[r * map->column_room + c]
+                                                   : &nothing;
             kvr_draft_value(draft, (double)c);
             kvr_draft_value(draft, (double)r);
             kvr_draft_value(draft, cell->count > 0 ? cell->sum / (double)cell->count : NAN);

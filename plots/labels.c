@@ -45,8 +45,8 @@ void kvr_labels_list(const struct kvr_labels *labels, char *list, size_t room)
     size_t used = 0;
     list[0] = '\0';
     for (size_t i = 0; i < labels->count && used < room; i++)
-        used += (size_t)snprintf(list + used, room - used, "%s%s", i > 0 ? ", " : "",
-                                 labels->names[i]);
+        used +=
+            (size_t)snprintf(list + used, room - used, "%s%s", i > 0 ? ", " : "", labels->names[i]);
 }
 
 void kvr_labels_free(struct kvr_labels *labels)

@@ -72,14 +72,13 @@ static enum kvr_status settle_formats(struct kvr_plotter *plotter, struct kvr_er
     }
     if (drawn > 0)
         return kvr_text_check(&plotter->notes, err);
-    kvr_fail(err, KVR_IO, "\"%s\": has no terminal for what was asked for",
-             plotter->gnuplot.path);
+    kvr_fail(err, KVR_IO, "\"%s\": has no terminal for what was asked for", plotter->gnuplot.path);
     return kvr_hint(err, "apt-get install gnuplot-nox; \"gnuplot -e 'set terminal'\" lists its "
                          "terminals");
 }
 
-enum kvr_status kvr_plotter_open(const struct kvr_plot_options *options,
-                                 struct kvr_plotter **out, struct kvr_error *err)
+enum kvr_status kvr_plotter_open(const struct kvr_plot_options *options, struct kvr_plotter **out,
+                                 struct kvr_error *err)
 {
     struct kvr_plotter *plotter = kvr_alloc(1, sizeof *plotter, err);
     if (plotter == NULL)
@@ -119,7 +118,7 @@ static void add_template(struct kvr_text *script, const char *name)
 {
     const struct kvr_template *template = kvr_templates;
     while (template->name != NULL && strcmp(template->name, name) != 0)
-        template++;
+        template ++;
     if (template->name == NULL) { /* no figure without one: a test draws them all */
         script->failed = true;
         return;
@@ -277,8 +276,8 @@ static enum kvr_status draw_in_folder(struct kvr_plotter *plotter, struct kvr_dr
     if (status == KVR_OK)
         status = polish(drawing, err);
     if (status == KVR_OK) {
-        drawing->remarks = kvr_copy_bytes(messages.data != NULL ? messages.data : "",
-                                          messages.length, err);
+        drawing->remarks =
+            kvr_copy_bytes(messages.data != NULL ? messages.data : "", messages.length, err);
         status = drawing->remarks == NULL ? KVR_NO_MEMORY : KVR_OK;
     }
     kvr_text_free(&messages);
@@ -335,8 +334,7 @@ static void explain_emptiness(const struct kvr_source *source, const struct kvr_
         kvr_draft_skip(draft, "%s has no row to show", figure->tables[0]);
 }
 
-enum kvr_status kvr_plotter_draw_draft(struct kvr_plotter *plotter,
-                                       const struct kvr_figure *figure,
+enum kvr_status kvr_plotter_draw_draft(struct kvr_plotter *plotter, const struct kvr_figure *figure,
                                        const struct kvr_draft *draft, struct kvr_drawing *drawing,
                                        struct kvr_error *err)
 {

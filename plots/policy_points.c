@@ -1,6 +1,6 @@
 /*
- * Sums over rows of measures.csv. Rows of a sample stand together, so a sample's pool is closed when
- * the next one starts.
+ * Sums over rows of measures.csv. Rows of a sample stand together, so a sample's pool is closed
+ * when the next one starts.
  */
 #include "plots/policy_points.h"
 
@@ -83,8 +83,7 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
     struct reading *r = state;
     const struct kvr_source *source = r->points->source;
     (void)reader;
-    if (strcmp(r->page_size, source->page_size) != 0 ||
-        !kvr_source_shows_trace(source, r->trace) ||
+    if (strcmp(r->page_size, source->page_size) != 0 || !kvr_source_shows_trace(source, r->trace) ||
         !kvr_source_shows_policy(source, r->policy, r->scorer))
         return KVR_OK;
     size_t policy = kvr_labels_find(&r->policies, r->policy);
@@ -115,8 +114,7 @@ enum kvr_status kvr_policy_points_read(const struct kvr_source *source,
         .policies = source->policies.count,
         .budgets = source->budgets.count,
     };
-    points->points =
-        kvr_alloc(points->policies * points->budgets, sizeof *points->points, err);
+    points->points = kvr_alloc(points->policies * points->budgets, sizeof *points->points, err);
     if (points->points == NULL)
         return KVR_NO_MEMORY;
     if (source->page_size == NULL)

@@ -42,7 +42,8 @@ struct kvr_shown_row {
 /* True if the position lies in a needle. */
 bool kvr_shown_in_needle(const struct kvr_shown_row *row, uint64_t position);
 
-/* Adds the row as text of `columns` characters a line (at least 60), with its `most` largest values. */
+/* Adds the row as text of `columns` characters a line (at least 60), with its `most` largest
+ * values. */
 void kvr_shown_row_text(const struct kvr_shown_row *row, unsigned columns, size_t most,
                         struct kvr_text *text);
 

@@ -120,13 +120,14 @@ static void write_marks(const struct kvr_shown_row *row, struct kvr_draft *draft
 static void write_caption(const struct kvr_shown_row *row, struct kvr_draft *draft)
 {
     char words[KVR_COUNT_ROOM];
-    kvr_draft_say(draft,
-                  "Trace %s, sample %s, layer %u, group %u, query head %u: its scores under %s over "
-                  "%s (largest of each column), and what policies keep at budget %s (%llu %s a "
-                  "group); on the right the share of this row's sum that lies on kept tokens.",
-                  row->trace, row->sample, row->layer, row->group, row->head, row->scorer,
-                  kvr_count_words(words, row->count, "candidate"), row->budget,
-                  (unsigned long long)row->quota, row->page_size == 1 ? "tokens" : "pages");
+    kvr_draft_say(
+        draft,
+        "Trace %s, sample %s, layer %u, group %u, query head %u: its scores under %s over "
+        "%s (largest of each column), and what policies keep at budget %s (%llu %s a "
+        "group); on the right the share of this row's sum that lies on kept tokens.",
+        row->trace, row->sample, row->layer, row->group, row->head, row->scorer,
+        kvr_count_words(words, row->count, "candidate"), row->budget,
+        (unsigned long long)row->quota, row->page_size == 1 ? "tokens" : "pages");
     if (row->needle_count > 0)
         kvr_draft_say(draft, "Shaded: the needle.");
 }

@@ -105,15 +105,18 @@ static void add_marks(const struct lanes *lanes, struct kvr_text *text)
     kvr_text_add(text, "  %7s %6s\n", "tokens", "mass");
 }
 
-static char kept_at(const struct lanes *lanes, const struct kvr_shown_policy *policy,
-                    size_t column)
+static char kept_at(const struct lanes *lanes, const struct kvr_shown_policy *policy, size_t column)
 {
     size_t start, end, kept = 0;
     column_span(lanes, column, &start, &end);
     for (size_t t = start; t < end; t++)
         kept += policy->kept[t];
     double share = (double)kept / (double)(end - start);
-    return kept == 0 ? ' ' : kept == end - start ? '#' : share < 0.25 ? '.' : share < 0.6 ? ':' : '+';
+    return kept == 0             ? ' '
+           : kept == end - start ? '#'
+           : share < 0.25        ? '.'
+           : share < 0.6         ? ':'
+                                 : '+';
 }
 
 static char letter_of(size_t policy)
@@ -174,8 +177,8 @@ static void add_largest(const struct kvr_shown_row *row, size_t most, struct kvr
     size_t last = row->count;
     if (most == 0)
         return;
-    kvr_text_add(text, "\nThe largest values and who keeps them\n  %10s%s %10s  kept by\n", "position",
-                 row->tokens != NULL ? "    token" : "", "value");
+    kvr_text_add(text, "\nThe largest values and who keeps them\n  %10s%s %10s  kept by\n",
+                 "position", row->tokens != NULL ? "    token" : "", "value");
     for (size_t i = 0; i < most && i < row->count; i++) {
         last = next_largest(row, last);
         add_value(row, last, text);
@@ -205,6 +208,7 @@ void kvr_shown_row_text(const struct kvr_shown_row *row, unsigned columns, size_
     add_marks(&lanes, text);
     for (size_t p = 0; p < row->policy_count; p++)
         add_policy(&lanes, p, text);
-    kvr_text_string(text, "  # all tokens here are kept, + most, : some, . few; s sinks, N needle\n");
+    kvr_text_string(text,
+                    "  # all tokens here are kept, + most, : some, . few; s sinks, N needle\n");
     add_largest(row, most, text);
 }

@@ -67,8 +67,8 @@ static enum kvr_status read_names(struct kvr_source *source, struct kvr_error *e
     };
     enum kvr_status status = KVR_OK;
     if (kvr_source_has(source, "bounds.csv"))
-        status = kvr_table_each(source->folder, "bounds.csv", fields, 4, &row, take_bounds, &row,
-                                err);
+        status =
+            kvr_table_each(source->folder, "bounds.csv", fields, 4, &row, take_bounds, &row, err);
     if (status == KVR_OK && kvr_source_has(source, "measures.csv"))
         status = kvr_table_each(source->folder, "measures.csv", fields, 5, &row, take_measures,
                                 &row, err);
@@ -172,11 +172,11 @@ static enum kvr_status read_options(struct kvr_source *source, struct kvr_error 
     char sinks[32], match[32];
     if (text == NULL)
         return KVR_NO_MEMORY;
-    source->run_known =
-        read_run(source, text, ROOM) && run_option(text, "sinks", sinks, sizeof sinks) &&
-        kvr_parse_unsigned(sinks, 0, UINT64_MAX, &source->sinks) &&
-        run_option(text, "alpha", source->alpha, sizeof source->alpha) &&
-        run_option(text, "match", match, sizeof match);
+    source->run_known = read_run(source, text, ROOM) &&
+                        run_option(text, "sinks", sinks, sizeof sinks) &&
+                        kvr_parse_unsigned(sinks, 0, UINT64_MAX, &source->sinks) &&
+                        run_option(text, "alpha", source->alpha, sizeof source->alpha) &&
+                        run_option(text, "match", match, sizeof match);
     source->match_physical = source->run_known && strcmp(match, "physical") == 0;
     free(text);
     return KVR_OK;

@@ -28,7 +28,7 @@ struct kvr_source {
     uint64_t sinks;
     char alpha[16]; /* order of the Renyi entropy, as run.json writes it */
     bool match_physical;
-    uint64_t excluded; /* groups that the shown scorer leaves out, of the shown traces */
+    uint64_t excluded;        /* groups that the shown scorer leaves out, of the shown traces */
     uint64_t excluded_at_all; /* the same of every scorer */
 };
 

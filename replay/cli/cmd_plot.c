@@ -102,8 +102,7 @@ static enum kvr_status parse(const struct kvr_command *command,
     if (options->folder == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "expected DIR, found no operand");
     if (session->out == NULL && !terminal)
-        return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "-o FIGS is missing: where should the figures go?");
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "-o FIGS is missing: where should the figures go?");
     enum kvr_status status =
         choose_figures(kvr_argument(command, arguments, "--figures"), session, err);
     if (status == KVR_OK)
@@ -159,8 +158,8 @@ static enum kvr_status take(struct session *session, struct kvr_drawing *drawing
     return kvr_drawing_save(drawing, session->out, err);
 }
 
-static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter,
-                                size_t *drawn, struct kvr_error *err)
+static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter, size_t *drawn,
+                                struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < session->figure_count; i++) {
@@ -224,8 +223,8 @@ static enum kvr_status list_figures(struct kvr_error *err)
         kvr_columns_cell(&columns, "%s", figure->title);
         char tables[100] = "";
         for (size_t i = 0, used = 0; figure->tables[i] != NULL && used < sizeof tables; i++)
-            used += (size_t)snprintf(tables + used, sizeof tables - used, "%s%s",
-                                     i > 0 ? ", " : "", figure->tables[i]);
+            used += (size_t)snprintf(tables + used, sizeof tables - used, "%s%s", i > 0 ? ", " : "",
+                                     figure->tables[i]);
         kvr_columns_cell(&columns, "%s", tables);
         kvr_columns_end_row(&columns);
     }

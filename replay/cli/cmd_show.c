@@ -65,8 +65,7 @@ struct session {
 
 /* ------------------------------------------------------------------------------ which row */
 
-static enum kvr_status find_sample(struct session *session, const char *name,
-                                   struct kvr_error *err)
+static enum kvr_status find_sample(struct session *session, const char *name, struct kvr_error *err)
 {
     const struct kvr_trace *trace = session->trace;
     char names[300] = "";
@@ -116,8 +115,7 @@ static enum kvr_status find_head(struct session *session, const char *group_text
     enum kvr_status status =
         kvr_argument_unsigned("--group", group_text, 0, layer->kv_heads - 1, &group, err);
     if (status == KVR_OK)
-        status =
-            kvr_argument_unsigned("--head", head_text, 0, layer->query_heads - 1, &head, err);
+        status = kvr_argument_unsigned("--head", head_text, 0, layer->query_heads - 1, &head, err);
     if (status != KVR_OK)
         return status;
     if (head_text == NULL)
@@ -140,9 +138,9 @@ static enum kvr_status find_head(struct session *session, const char *group_text
 
 static enum kvr_status expect_one(const char *option, size_t count, struct kvr_error *err)
 {
-    return count <= 1 ? KVR_OK
-                      : kvr_fail(err, KVR_BAD_ARGUMENT, "%s: expected one, found %zu", option,
-                                 count);
+    return count <= 1
+               ? KVR_OK
+               : kvr_fail(err, KVR_BAD_ARGUMENT, "%s: expected one, found %zu", option, count);
 }
 
 /* Only the sample is replayed, and only the layer unless a policy looks at others. */
@@ -238,7 +236,8 @@ static enum kvr_status replay_cell(struct session *session, struct kvr_error *er
         return kvr_hint(err, "--nan zero takes values that are not finite as 0");
     }
     if (!capture->found || capture->row.row == NULL)
-        return kvr_fail(err, KVR_BAD_INPUT, "\"%s\": /samples/%s/layers/%u: cannot give the score %s",
+        return kvr_fail(err, KVR_BAD_INPUT,
+                        "\"%s\": /samples/%s/layers/%u: cannot give the score %s",
                         session->trace->path, session->sample->name, capture->layer,
                         session->request.plan.scores[0].label);
     return complete(session, err);
@@ -255,8 +254,7 @@ static unsigned terminal_columns(void)
 static enum kvr_status print_row(const struct session *session, struct kvr_error *err)
 {
     struct kvr_text text = {0};
-    unsigned columns =
-        session->columns > 0 ? (unsigned)session->columns : terminal_columns();
+    unsigned columns = session->columns > 0 ? (unsigned)session->columns : terminal_columns();
     kvr_shown_row_text(&session->capture.row, columns, (size_t)session->top, &text);
     enum kvr_status status = kvr_text_check(&text, err);
     if (status == KVR_OK)
@@ -334,10 +332,11 @@ const struct kvr_command kvr_command_show = {
     .name = "show",
     .operands = "TRACE",
     .summary = "shows one head's attention row and what each policy keeps of it",
-    .text = "Bars are the scores of the query head on a logarithmic axis; below, each policy has a "
-            "lane that marks the tokens which the head's group keeps, with their number and the "
-            "share of the head's scores that lies on them. Then the largest scores are listed, with "
-            "the token where the trace has it, and the letters of the policies that keep it.",
+    .text =
+        "Bars are the scores of the query head on a logarithmic axis; below, each policy has a "
+        "lane that marks the tokens which the head's group keeps, with their number and the "
+        "share of the head's scores that lies on them. Then the largest scores are listed, with "
+        "the token where the trace has it, and the letters of the policies that keep it.",
     .least_operands = 1,
     .most_operands = 1,
     .options = options,

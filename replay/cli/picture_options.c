@@ -15,13 +15,12 @@ static enum kvr_status choose_formats(const char *text, struct kvr_plot_options 
         kvr_argument_list("--format", text != NULL ? text : "svg", &names, &count, err);
     for (size_t i = 0; status == KVR_OK && i < count; i++) {
         unsigned format = 0;
-        while (format < KVR_PICTURE_TEXT &&
-               strcmp(names[i], kvr_picture_format_names[format]) != 0)
+        while (format < KVR_PICTURE_TEXT && strcmp(names[i], kvr_picture_format_names[format]) != 0)
             format++;
         if (format == KVR_PICTURE_TEXT)
-            status = kvr_fail(err, KVR_BAD_ARGUMENT,
-                              "--format: expected svg, pdf, png or tex, found \"%.100s\"",
-                              names[i]);
+            status =
+                kvr_fail(err, KVR_BAD_ARGUMENT,
+                         "--format: expected svg, pdf, png or tex, found \"%.100s\"", names[i]);
         else
             options->formats[format] = true;
     }

@@ -34,8 +34,7 @@ static enum kvr_status begin(void *state, const struct kvr_cell *cell, void **ou
     if (record == NULL)
         return KVR_NO_MEMORY;
     record->wanted = cell->key.sample == capture->sample &&
-                     cell->key.layer->number == capture->layer &&
-                     cell->key.group == capture->group;
+                     cell->key.layer->number == capture->layer && cell->key.group == capture->group;
     record->row.first = cell->candidates.first;
     record->row.count = cell->candidates.count;
     record->row.sinks = cell->candidates.sinks;

@@ -15,8 +15,8 @@ struct kvr_show_capture {
     uint32_t layer, group;
     uint32_t head; /* within the group */
     struct kvr_shown_row row;
-    bool found;         /* the cell has been replayed */
-    bool not_finite;    /* and is excluded */
+    bool found;      /* the cell has been replayed */
+    bool not_finite; /* and is excluded */
 };
 
 /* The observer's state is the capture; one cell is captured, whatever the threads. */
