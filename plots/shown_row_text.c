@@ -62,11 +62,16 @@ static char bar_at(double most, int decade)
 
 static void add_bars(const struct lanes *lanes, struct kvr_text *text)
 {
-    double most = 0;
-    for (size_t c = 0; c < lanes->width; c++)
-        most = fmax(most, column_most(lanes, c));
+    double most = 0, least = HUGE_VAL;
+    for (size_t c = 0; c < lanes->width; c++) {
+        double value = column_most(lanes, c);
+        most = fmax(most, value);
+        least = value > 0 ? fmin(least, value) : least;
+    }
     int top = most > 0 ? (int)ceil(log10(most)) : 0;
-    for (int decade = top - 1; decade >= top - DECADES; decade--) {
+    int bottom = most > 0 ? (int)floor(log10(least)) : top - 1;
+    bottom = bottom < top - DECADES ? top - DECADES : bottom;
+    for (int decade = top - 1; decade >= bottom; decade--) {
         kvr_text_add(text, "  %*.0e ", lanes->label, pow(10, decade));
         for (size_t c = 0; c < lanes->width; c++) {
             char bar = bar_at(column_most(lanes, c), decade);

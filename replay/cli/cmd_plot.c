@@ -155,7 +155,8 @@ static enum kvr_status take(struct session *session, struct kvr_drawing *drawing
     kvr_columns_cell(&session->listed, "%s", drawing->figure->name);
     kvr_columns_cell(&session->listed, "%s", drawing->figure->title);
     kvr_columns_end_row(&session->listed);
-    return kvr_drawing_save(drawing, session->out, err);
+    enum kvr_status status = kvr_make_folder(session->out, err);
+    return status == KVR_OK ? kvr_drawing_save(drawing, session->out, err) : status;
 }
 
 static enum kvr_status draw_all(struct session *session, struct kvr_plotter *plotter, size_t *drawn,
@@ -204,8 +205,6 @@ static enum kvr_status run_session(struct session *session, struct kvr_error *er
     enum kvr_status status = kvr_plotter_open(&session->options, &plotter, err);
     if (status == KVR_OK && !session->quiet)
         kvr_print_plot_notes("", kvr_plotter_notes(plotter));
-    if (status == KVR_OK && session->out != NULL)
-        status = kvr_make_folder(session->out, err);
     if (status == KVR_OK)
         status = draw_all(session, plotter, &drawn, err);
     if (status == KVR_OK && session->out != NULL && !session->quiet)
