@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define COLUMNS(list) list, sizeof(list) / sizeof(list[0])
+#define COLUMNS(list) (list), sizeof(list) / sizeof((list)[0])
 
 static const char *name_of(const struct kvr_names *names, size_t index)
 {

@@ -4,7 +4,7 @@
  */
 #include "plots/paper_tables.h"
 
-#define COLUMNS(list) list, sizeof(list) / sizeof(list[0])
+#define COLUMNS(list) (list), sizeof(list) / sizeof((list)[0])
 
 static const char *name_of(const struct kvr_names *names, size_t index)
 {

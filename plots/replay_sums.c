@@ -345,7 +345,7 @@ static void fold_needles(struct pass *pass)
 
 #define TABLE(name, fields, take)                                                                  \
     {                                                                                              \
-        name, fields, sizeof(fields) / sizeof(fields[0]), take                                     \
+        name, fields, sizeof(fields) / sizeof((fields)[0]), take                                   \
     }
 
 /* measures.csv comes before needles.csv, whose depths need the prompts' lengths. */
@@ -391,13 +391,14 @@ enum kvr_status kvr_replay_sums_read(const char *folder, struct kvr_replay_sums 
 
 void kvr_replay_sums_free(struct kvr_replay_sums *sums)
 {
-    struct kvr_names *names[] = {&sums->traces, &sums->prompts, &sums->scorers, &sums->policies,
-                                 &sums->budgets};
-    struct kvr_sums *lists[] = {&sums->overlaps, &sums->kept,  &sums->needles,
-                                &sums->census,   &sums->pages, &sums->excluded};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    enum { NAMES = 5, LISTS = 6 };
+    struct kvr_names *names[NAMES] = {&sums->traces, &sums->prompts, &sums->scorers,
+                                      &sums->policies, &sums->budgets};
+    struct kvr_sums *lists[LISTS] = {&sums->overlaps, &sums->kept,  &sums->needles,
+                                     &sums->census,   &sums->pages, &sums->excluded};
+    for (size_t i = 0; i < NAMES; i++)
         kvr_names_free(names[i]);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    for (size_t i = 0; i < LISTS; i++)
         kvr_sums_free(lists[i]);
     free(sums->prompt_tokens);
     free(sums->trace_facts);

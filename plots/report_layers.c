@@ -38,7 +38,7 @@ static const struct kvr_column head_columns[] = {
     {"needle_mass", "needle mass", KVR_COLUMN_FIGURE, 4, false},
 };
 
-#define COUNT(list) (sizeof(list) / sizeof(list[0]))
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static double mean_of(struct kvr_prompt_mean mean)
 {

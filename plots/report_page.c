@@ -87,7 +87,7 @@ static void add_banner(const struct kvr_report *report, struct kvr_text *text)
     kvr_html_counted(text, report->layers->layer_count, "layer");
     kvr_text_string(text, ", under ");
     kvr_html_counted(text, sums->scorers.count, "scorer");
-    kvr_text_string(text, sums->policies.count == 1 ? " and " : " and ");
+    kvr_text_string(text, " and ");
     kvr_html_count(text, sums->policies.count);
     kvr_text_string(text, sums->policies.count == 1 ? " policy" : " policies");
     kvr_text_string(text, " at ");

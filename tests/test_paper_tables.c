@@ -253,8 +253,9 @@ END_TEST
 START_TEST(test_a_trace_that_is_excluded_whole)
 {
     struct kvr_paper_source source;
-    write_folder((const char *const[FILES]){[EXCLUDED] = "broken.h5,0,0,0,last,2\n"
-                                                         "broken.h5,0,0,1,last,2\n"});
+    static const char rows[] = "broken.h5,0,0,0,last,2\n"
+                               "broken.h5,0,0,1,last,2\n";
+    write_folder((const char *const[FILES]){[EXCLUDED] = rows});
     read_source(&source);
     struct kvr_paper_table table = build(&kvr_paper_union, &source);
     ck_assert_uint_eq(table.row_count, 0);
@@ -326,12 +327,14 @@ END_TEST
 START_TEST(test_names_are_escaped_everywhere)
 {
     struct kvr_paper_source source;
-    write_folder((const char *const[FILES]){
-        [HEADS] = "\"<script>alert(1)</script>\"\"&.h5\",<b>,0,0,0,\"column:_a|b$%&\",0.9,1,1,0.6,"
-                  "0.2,0,,sink\n"
-                  "\"<script>alert(1)</script>\"\"&.h5\",<b>,0,0,1,\"column:_a|b$%&\",0.1,1,1,0.6,"
-                  "0.2,0,,contextual\n",
-        [EXCLUDED] = "\"<script>alert(1)</script>\"\"&.h5\",<b>,0,1,\"column:_a|b$%&\",2\n"});
+    static const char heads[] =
+        "\"<script>alert(1)</script>\"\"&.h5\",<b>,0,0,0,\"column:_a|b$%&\",0.9,1,1,0.6,"
+        "0.2,0,,sink\n"
+        "\"<script>alert(1)</script>\"\"&.h5\",<b>,0,0,1,\"column:_a|b$%&\",0.1,1,1,0.6,"
+        "0.2,0,,contextual\n";
+    static const char excluded[] =
+        "\"<script>alert(1)</script>\"\"&.h5\",<b>,0,1,\"column:_a|b$%&\",2\n";
+    write_folder((const char *const[FILES]){[HEADS] = heads, [EXCLUDED] = excluded});
     read_source(&source);
     struct kvr_paper_table table = build(&kvr_paper_masquerade, &source);
     struct kvr_text text = {0};
