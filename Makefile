@@ -188,7 +188,8 @@ demo: all ## replays a bundled trace into the folder demo/ and writes a report o
 paper: all ## draws all figures, tables and a report of the bundled traces into paper/
 	@for trace in $(PAPER_TRACES); do \
 	    out=$(PAPER_OUT)/$$(basename $$trace .h5); mkdir -p $$out; echo "== $$trace"; \
-	    $(COMMAND) replay $$trace --curve log --policy $(PAPER_POLICIES) --quiet -o $$out/replay &&  \
+	    $(COMMAND) replay $$trace --curve log --policy $(PAPER_POLICIES) --quiet -o $$out/replay && \
+	    $(COMMAND) ablate $$trace --quiet -o $$out/replay && \
 	    { $(COMMAND) plot $$out/replay -o $$out/figures --format svg,pdf,tex || \
 	      echo 'going on without figures'; } && \
 	    $(COMMAND) table $$out/replay --format latex -o $$out/tables && \
