@@ -87,7 +87,7 @@ BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check record asan ubsan tsan bench fuzz lint packages install help clean FORCE
+.PHONY: all demo paper check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
@@ -176,6 +176,9 @@ bench: all $(BENCHES) ## measures speed
 
 lint: $(SUITES_H) ## layout, static analysis, layering
 	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
+
+format: ## lays the sources out as lint wants them (clang-format 14)
+	find formats replay analysis plots traces tests -name '*.[ch]' | xargs clang-format -i
 
 # ---------------------------------------------------------------------------- use
 demo: all ## replays a bundled trace into the folder demo/ and writes a report on it

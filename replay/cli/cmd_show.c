@@ -124,8 +124,8 @@ static enum kvr_status find_head(struct session *session, const char *group_text
     if (head / ratio != group)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "--head: expected one of group %llu, %llu to %llu, found %llu",
-                        (unsigned long long)group, (unsigned long long)(group * ratio),
-                        (unsigned long long)(group * ratio + ratio - 1), (unsigned long long)head);
+                        (unsigned long long)group, (unsigned long long)group * ratio,
+                        (unsigned long long)group * ratio + ratio - 1, (unsigned long long)head);
     session->capture.sample = session->sample;
     session->capture.layer = layer->number;
     session->capture.group = (uint32_t)group;
