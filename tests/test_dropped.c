@@ -14,7 +14,7 @@ enum { MOST = 60 };
 
 static bool stands_before(const float *scores, size_t a, size_t b)
 {
-    return scores[a] > scores[b] || (scores[a] >= scores[b] && a < b);
+    return a < b ? scores[a] >= scores[b] : scores[a] > scores[b];
 }
 
 /* The mass of the first `quota` of the select order that POLICIES fixes: sinks from the first on,
