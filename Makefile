@@ -17,6 +17,10 @@ FUZZ_RUNS  ?= 2000
 export CC PKG_CONFIG
 
 MAKEFLAGS += --no-builtin-rules
+# As many jobs as processors where none were asked for; goals one after the other.
+ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
 
 # ---------------------------------------------------------------------------- system packages
 # These targets work from a bare clone: what is missing is installed before any flag is computed.
