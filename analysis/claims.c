@@ -141,6 +141,8 @@ static void fold(struct kvr_claim *claim)
         snprintf(reason, sizeof claim->reason, "in the one setting");
     else if (holds == all)
         snprintf(reason, sizeof claim->reason, "in all %llu settings", (unsigned long long)all);
+    else if (all == 1)
+        snprintf(reason, sizeof claim->reason, "fails in the one setting");
     else
         snprintf(reason, sizeof claim->reason,
                  "holds in %llu of %llu settings, fails in %llu, open in %llu",

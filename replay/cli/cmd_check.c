@@ -121,7 +121,7 @@ static void end_lines(struct check *check, const struct kvr_check_extent *extent
     count_of(text, extent->samples, "sample");
     kvr_text_string(text, ", ");
     count_of(text, extent->layers, "layer");
-    kvr_text_string(text, "\n");
+    kvr_text_string(text, extent->samples > 1 ? " in all\n" : "\n");
 }
 
 static void begin_json(struct check *check)

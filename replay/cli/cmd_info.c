@@ -68,7 +68,7 @@ static void add_head(struct kvr_text *page, const struct kvr_trace *trace,
     add_plural(page, info->layers, "layer");
     kvr_text_string(page, ", ");
     add_plural(page, info->datasets, "dataset");
-    kvr_text_string(page, "\n");
+    kvr_text_string(page, trace->sample_count > 1 ? " in all\n" : "\n");
 }
 
 /* ---------------------------------------------------------------------------- samples */
