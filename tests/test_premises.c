@@ -64,6 +64,7 @@ START_TEST(test_limits_of_delta)
     ck_assert_double_eq(kvr_premises_delta(0.95, 1, NULL, 0, 1000, 0.5), 0);
     ck_assert_double_eq(kvr_premises_delta(0.95, 1, NULL, 0, 0, 0.5), 0);
     ck_assert_double_eq(kvr_premises_delta(0.95, 1, none, 3, 0, 0.5), 0.95);
+    ck_assert_double_eq_tol(kvr_premises_delta(0.95, 0, none, 3, 1, 0.5), 0.95 * 3 / 4, 1e-15);
     /* A cold softmax gives all to the owner, or all to siblings of lower entropy. */
     ck_assert_double_eq(kvr_premises_delta(0.95, log(999), none, 3, 1000, 1e-6), 0);
     ck_assert_double_eq(kvr_premises_delta(0.95, log(1001), none, 3, 1000, 1e-6), 0.95);

@@ -10,7 +10,7 @@
 #include "replay/reduce.h"
 #include "tests/suites.h"
 
-enum { MOST_HEADS = 16, TOKENS = 50 };
+enum { MOST_HEADS = 16, MOST_TOKENS = 1300 };
 
 static void pool(const char *name, const float *vectors, size_t heads, size_t count,
                  const double *weights, float *out)
@@ -36,39 +36,51 @@ START_TEST(test_names)
 }
 END_TEST
 
+/* Every pool of [heads][count] vectors against sums over the heads, token by token. */
+static void check_pools(const float *vectors, size_t heads, size_t count, const double *weights)
+{
+    static const char *const names[] = {"mean", "max", "sum", "entropy"};
+    static float found[4][MOST_TOKENS + 1];
+    for (size_t i = 0; i < 4; i++) {
+        found[i][count] = 99;
+        pool(names[i], vectors, heads, count, weights, found[i]);
+        ck_assert_float_eq(found[i][count], 99);
+    }
+    for (size_t t = 0; t < count; t++) {
+        double plain = 0, by_weight = 0;
+        float most = -INFINITY;
+        for (size_t h = 0; h < heads; h++) {
+            float value = vectors[h * count + t];
+            plain += (double)value;
+            by_weight += weights[h] * (double)value;
+            most = value > most ? value : most;
+        }
+        const float expected[] = {(float)(plain / (double)heads), most, (float)plain,
+                                  (float)by_weight};
+        for (size_t i = 0; i < 4; i++)
+            if (found[i][t] < expected[i] || found[i][t] > expected[i])
+                ck_abort_msg("%s of %zu heads, token %zu of %zu: %.9g, expected %.9g", names[i],
+                             heads, t, count, (double)found[i][t], (double)expected[i]);
+        if (t % 50 == 0)
+            ck_assert_double_eq(kvr_reduce_entropy_at(vectors, heads, count, weights, t),
+                                by_weight);
+    }
+}
+
 START_TEST(test_pools_of_random_vectors)
 {
+    static const size_t counts[] = {1, 2, 50, 511, 512, 513, 1024, 1025, MOST_TOKENS};
+    static float vectors[MOST_HEADS * MOST_TOKENS];
     struct kvr_random random = kvr_random_stream(41, 0);
-    for (int round = 0; round < 200; round++) {
-        size_t heads = 1 + kvr_random_below(&random, MOST_HEADS);
-        float vectors[MOST_HEADS][TOKENS], mean[TOKENS], most[TOKENS], sum[TOKENS],
-            weighted[TOKENS];
-        double weights[MOST_HEADS];
-        for (size_t h = 0; h < heads; h++) {
-            weights[h] = kvr_random_uniform(&random);
-            for (size_t t = 0; t < TOKENS; t++)
-                vectors[h][t] = (float)kvr_random_normal(&random);
+    for (size_t heads = 1; heads <= MOST_HEADS; heads++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            double weights[MOST_HEADS];
+            for (size_t h = 0; h < heads; h++)
+                weights[h] = kvr_random_uniform(&random);
+            for (size_t v = 0; v < heads * counts[i]; v++)
+                vectors[v] = (float)kvr_random_normal(&random);
+            check_pools(vectors, heads, counts[i], weights);
         }
-        pool("mean", vectors[0], heads, TOKENS, weights, mean);
-        pool("max", vectors[0], heads, TOKENS, weights, most);
-        pool("sum", vectors[0], heads, TOKENS, weights, sum);
-        pool("entropy", vectors[0], heads, TOKENS, weights, weighted);
-        for (size_t t = 0; t < TOKENS; t++) {
-            double plain = 0, by_weight = 0;
-            float best = -INFINITY;
-            for (size_t h = 0; h < heads; h++) {
-                plain += (double)vectors[h][t];
-                by_weight += weights[h] * (double)vectors[h][t];
-                best = vectors[h][t] > best ? vectors[h][t] : best;
-            }
-            ck_assert_float_eq(mean[t], (float)(plain / (double)heads));
-            ck_assert_float_eq(sum[t], (float)plain);
-            ck_assert_float_eq(most[t], best);
-            ck_assert_float_eq(weighted[t], (float)by_weight);
-            ck_assert_double_eq(kvr_reduce_entropy_at(vectors[0], heads, TOKENS, weights, t),
-                                by_weight);
-        }
-    }
 }
 END_TEST
 

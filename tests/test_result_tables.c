@@ -371,6 +371,97 @@ START_TEST(test_independent_at_equal_memory)
 }
 END_TEST
 
+/* Groups of a layer compete for 2 k tokens: 9 9 4 of group 0 before the fours of group 1, of which
+   ties take the rest; of pages both go to group 0. The gate sees heads that agree alike in both
+   layers, and lets all stay. */
+START_TEST(test_allocations)
+{
+    static const char *policies[] = {"shared=last/mean/none/none/layer:0", "page-gate"};
+    kvr_summary_free(&summary);
+    kvr_plan_free(&plan);
+    run(policies, 2, false);
+    assert_table("allocation.csv",
+                 "trace,sample,layer,group,scorer,policy,page_size,budget,quota,allotted,share,"
+                 "dropped_mass",
+                 "t.h5,0,0,0,last,shared,1,0.25,2,3,1.5,0.3125\n"
+                 "t.h5,0,0,0,last,shared,1,0.5,4,3,0.75,0.3125\n"
+                 "t.h5,0,0,0,last,shared,4,0.25,1,2,2,0\n"
+                 "t.h5,0,0,0,last,shared,4,0.5,1,2,2,0\n"
+                 "t.h5,0,0,0,window:32,page-gate,1,0.25,2,8,4,0\n"
+                 "t.h5,0,0,0,window:32,page-gate,1,0.5,4,8,2,0\n"
+                 "t.h5,0,0,0,window:32,page-gate,4,0.25,1,2,2,0\n"
+                 "t.h5,0,0,0,window:32,page-gate,4,0.5,1,2,2,0\n"
+                 "t.h5,0,0,1,last,shared,1,0.25,2,1,0.5,0.875\n"
+                 "t.h5,0,0,1,last,shared,1,0.5,4,5,1.25,0.375\n"
+                 "t.h5,0,0,1,last,shared,4,0.25,1,0,0,1\n"
+                 "t.h5,0,0,1,last,shared,4,0.5,1,0,0,1\n"
+                 "t.h5,0,0,1,window:32,page-gate,1,0.25,2,8,4,0\n"
+                 "t.h5,0,0,1,window:32,page-gate,1,0.5,4,8,2,0\n"
+                 "t.h5,0,0,1,window:32,page-gate,4,0.25,1,2,2,0\n"
+                 "t.h5,0,0,1,window:32,page-gate,4,0.5,1,2,2,0\n"
+                 "t.h5,0,3,0,last,shared,1,0.25,2,2,1,0.4375\n"
+                 "t.h5,0,3,0,last,shared,1,0.5,4,4,1,0.25\n"
+                 "t.h5,0,3,0,last,shared,4,0.25,1,1,1,0.46875\n"
+                 "t.h5,0,3,0,last,shared,4,0.5,1,1,1,0.46875\n"
+                 "t.h5,0,3,0,window:32,page-gate,1,0.25,2,8,4,0\n"
+                 "t.h5,0,3,0,window:32,page-gate,1,0.5,4,8,2,0\n"
+                 "t.h5,0,3,0,window:32,page-gate,4,0.25,1,2,2,0\n"
+                 "t.h5,0,3,0,window:32,page-gate,4,0.5,1,2,2,0\n",
+                 24);
+    assert_table("gate.csv", "trace,sample,difference,threshold,open", "t.h5,0,0,0.07,0\n", 1);
+    assert_table("agreement.csv", "trace,sample,layer,agreement,agreement_without_sinks",
+                 "t.h5,0,0,1,1\n"
+                 "t.h5,0,3,1,1\n",
+                 2);
+    assert_table("measures.csv",
+                 "trace,sample,layer,group,scorer,policy,page_size,budget,context,ratio,quota,"
+                 "selected,uor,kept_tokens,retained_mass,future_mass,future_weight,future_peak,"
+                 "peak_weight,output_error",
+                 "t.h5,0,0,0,last,shared,1,0.25,8,2,2,3,,3,0.6875,0.8,1.25,0.857142857,0.4375,\n"
+                 "t.h5,0,0,0,last,shared,1,0.5,8,2,4,3,,3,0.6875,0.8,1.25,0.857142857,0.4375,\n"
+                 "t.h5,0,0,0,last,shared,4,0.25,8,2,1,2,,8,1,1,1.25,1,0.4375,\n"
+                 "t.h5,0,0,0,last,shared,4,0.5,8,2,1,2,,8,1,1,1.25,1,0.4375,\n"
+                 "t.h5,0,0,0,window:32,page-gate,1,0.25,8,2,2,8,,8,1,1,1.25,1,0.4375,\n"
+                 "t.h5,0,0,0,window:32,page-gate,1,0.5,8,2,4,8,,8,1,1,1.25,1,0.4375,\n"
+                 "t.h5,0,0,0,window:32,page-gate,4,0.25,8,2,1,2,,8,1,1,1.25,1,0.4375,\n"
+                 "t.h5,0,0,0,window:32,page-gate,4,0.5,8,2,1,2,,8,1,1,1.25,1,0.4375,\n"
+                 "t.h5,0,0,1,last,shared,1,0.25,8,2,2,1,,1,0.125,,,,,\n"
+                 "t.h5,0,0,1,last,shared,1,0.5,8,2,4,5,,5,0.625,,,,,\n"
+                 "t.h5,0,0,1,last,shared,4,0.25,8,2,1,0,,0,0,,,,,\n",
+                 24);
+}
+END_TEST
+
+/* Pooled over the layer, all groups that are not excluded keep the same tokens. */
+START_TEST(test_one_set_for_a_layer)
+{
+    static const char *policies[] = {"tova"};
+    kvr_summary_free(&summary);
+    kvr_plan_free(&plan);
+    run(policies, 1, false);
+    /* Means of four heads in 64ths: 8 6 6 13 13 6 6 6; in layer 3 of two: 4 2 2 9 9 2 2 2. */
+    assert_table("layers.csv", "trace,sample,layer,scorer,policy,page_size,budget,quota,union,pur",
+                 "t.h5,0,0,last,tova,1,0.25,2,2,1\n"
+                 "t.h5,0,0,last,tova,1,0.5,4,4,1\n"
+                 "t.h5,0,0,last,tova,4,0.25,1,1,1\n"
+                 "t.h5,0,0,last,tova,4,0.5,1,1,1\n",
+                 4);
+    assert_table("needles.csv",
+                 "trace,sample,layer,group,scorer,policy,page_size,budget,needle,start,end,"
+                 "kept_fraction,pooled_mass,rank,needle_future,needle_future_weight",
+                 "t.h5,0,0,0,last,tova,1,0.25,0,3,5,1,0.40625,0,1,1\n"
+                 "t.h5,0,0,0,last,tova,1,0.5,0,3,5,1,0.40625,0,1,1\n"
+                 "t.h5,0,0,0,last,tova,4,0.25,0,3,5,0.5,0.40625,0,0.25,1\n"
+                 "t.h5,0,0,0,last,tova,4,0.5,0,3,5,0.5,0.40625,0,0.25,1\n"
+                 "t.h5,0,0,1,last,tova,1,0.25,0,3,5,1,0.40625,0,,\n"
+                 "t.h5,0,0,1,last,tova,1,0.5,0,3,5,1,0.40625,0,,\n"
+                 "t.h5,0,0,1,last,tova,4,0.25,0,3,5,0.5,0.40625,0,,\n"
+                 "t.h5,0,0,1,last,tova,4,0.5,0,3,5,0.5,0.40625,0,,\n"
+                 "t.h5,0,3,0,last,tova,1,0.25,0,3,5,1,0.5625,0,1,1\n",
+                 12);
+}
+END_TEST
+
 Suite *kvr_suite_result_tables(void)
 {
     Suite *suite = suite_create("result_tables");
@@ -385,6 +476,8 @@ Suite *kvr_suite_result_tables(void)
     tcase_add_test(tables, test_excluded);
     tcase_add_test(tables, test_figures_of_the_summary);
     tcase_add_test(tables, test_independent_at_equal_memory);
+    tcase_add_test(tables, test_allocations);
+    tcase_add_test(tables, test_one_set_for_a_layer);
     suite_add_tcase(suite, tables);
     return suite;
 }

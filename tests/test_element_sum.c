@@ -1,0 +1,114 @@
+/*
+ * Sums over rows of stored elements, in every type, byte order and variant, against decoding each
+ * element and adding it in its turn: the same bits.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/random.h"
+#include "formats/element.h"
+#include "tests/suites.h"
+
+enum { MOST_ROWS = 9, MOST_COLUMNS = 700 };
+
+static const struct kvr_element_type types[] = {
+    {.kind = KVR_HALF},
+    {.kind = KVR_HALF, .big_endian = true},
+    {.kind = KVR_BFLOAT16},
+    {.kind = KVR_FLOAT},
+    {.kind = KVR_FLOAT, .big_endian = true},
+    {.kind = KVR_DOUBLE},
+    {.kind = KVR_DOUBLE, .big_endian = true},
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+static unsigned char stored[8 * MOST_ROWS * MOST_COLUMNS + 1];
+static double values[MOST_ROWS * MOST_COLUMNS];
+
+/* The second half of the tests runs without the processor's own conversion of halves. */
+static struct kvr_element_type choose(int test)
+{
+    if (test >= TYPES)
+        setenv("KVREPLAY_CPU", "scalar", 1);
+    return types[test % TYPES];
+}
+
+/* Values of any size and sign, subnormal halves among them; at an odd address if asked for. */
+static const unsigned char *draw(struct kvr_random *random, struct kvr_element_type type,
+                                 size_t count, bool odd)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = kvr_random_normal(random) * exp(-20 * kvr_random_uniform(random));
+    unsigned char *at = stored + odd;
+    kvr_element_encode(type, values, count, at);
+    kvr_element_decode(type, at, count, values); /* what is stored, after rounding */
+    return at;
+}
+
+/* Sums that start at something else than 0, and one behind the last column. */
+static void check_sums(struct kvr_element_type type, const unsigned char *at, size_t rows,
+                       size_t count)
+{
+    static double sums[MOST_COLUMNS + 1], only[MOST_COLUMNS + 1], squares[MOST_COLUMNS + 1];
+    for (size_t t = 0; t <= count; t++)
+        sums[t] = only[t] = squares[t] = (double)t / 3;
+    kvr_element_add_rows(type, at, rows, count, only);
+    kvr_element_add_squares(type, at, rows, count, sums, squares);
+    for (size_t t = 0; t <= count; t++) {
+        double sum = (double)t / 3, square = sum;
+        for (size_t row = 0; t < count && row < rows; row++) {
+            sum += values[row * count + t];
+            square += values[row * count + t] * values[row * count + t];
+        }
+        if (memcmp(&sum, &only[t], sizeof sum) != 0 || memcmp(&sum, &sums[t], sizeof sum) != 0)
+            ck_abort_msg("%zu rows of %zu, column %zu: sum %.17g and %.17g, expected %.17g", rows,
+                         count, t, only[t], sums[t], sum);
+        if (memcmp(&square, &squares[t], sizeof square) != 0)
+            ck_abort_msg("%zu rows of %zu, column %zu: square %.17g, expected %.17g", rows, count,
+                         t, squares[t], square);
+    }
+}
+
+START_TEST(test_sums_are_those_of_decoded_elements)
+{
+    struct kvr_element_type type = choose(_i);
+    struct kvr_random random = kvr_random_stream(161, (uint64_t)_i);
+    for (size_t count = 1; count <= MOST_COLUMNS; count += count < 40 ? 1 : 61)
+        for (size_t rows = 0; rows <= MOST_ROWS; rows += 1 + rows / 3)
+            check_sums(type, draw(&random, type, rows * count, count % 2 == 1), rows, count);
+}
+END_TEST
+
+/* A value that is not finite stays so, and touches its own column alone. */
+START_TEST(test_values_that_are_not_finite)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    struct kvr_element_type type = choose(_i);
+    struct kvr_random random = kvr_random_stream(162, (uint64_t)_i);
+    const size_t rows = 4, count = 21;
+    for (size_t b = 0; b < 3; b++)
+        for (size_t column = 0; column < count; column++) {
+            double sums[21] = {0}, squares[21] = {0};
+            draw(&random, type, rows * count, false);
+            values[count + column] = bad[b];
+            kvr_element_encode(type, values, rows * count, stored);
+            kvr_element_add_squares(type, stored, rows, count, sums, squares);
+            for (size_t t = 0; t < count; t++) {
+                ck_assert(isfinite(sums[t]) == (t != column));
+                ck_assert(isfinite(squares[t]) == (t != column));
+            }
+        }
+}
+END_TEST
+
+Suite *kvr_suite_element_sum(void)
+{
+    Suite *suite = suite_create("element_sum");
+    TCase *all = tcase_create("sums");
+    tcase_add_loop_test(all, test_sums_are_those_of_decoded_elements, 0, 2 * TYPES);
+    tcase_add_loop_test(all, test_values_that_are_not_finite, 0, 2 * TYPES);
+    suite_add_tcase(suite, all);
+    return suite;
+}
