@@ -97,7 +97,8 @@ static enum kvr_status write_densities(struct collected *c, double most, struct 
 static void write_facts(const struct collected *c, double most, double limit,
                         struct kvr_draft *draft)
 {
-    char names[KVR_HEAD_CLASS_COUNT][64], *shown[KVR_HEAD_CLASS_COUNT];
+    char names[KVR_HEAD_CLASS_COUNT][64];
+    const char *shown[KVR_HEAD_CLASS_COUNT];
     size_t count = 0;
     for (size_t k = 0; k < KVR_HEAD_CLASS_COUNT; k++)
         if (c->raw[k].count > 0) {

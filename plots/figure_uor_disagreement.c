@@ -113,7 +113,7 @@ static void write(const struct collected *c, struct kvr_draft *draft)
         return;
     write_envelope(c, draft);
     kvr_draft_number(draft, "ratio", (double)c->shown_ratio);
-    kvr_draft_strings(draft, "scorers", c->scorers.names, c->scorers.count);
+    kvr_draft_strings(draft, "scorers", (const char *const *)c->scorers.names, c->scorers.count);
     draft->height = 2.3;
     kvr_draft_say(draft,
                   "Union overhead (UOR) of groups of %llu query heads against their mean pairwise "

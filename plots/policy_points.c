@@ -170,7 +170,7 @@ static unsigned style_of(const struct kvr_source *source, const char *policy)
 }
 
 void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *source,
-                            char *const *names, size_t count)
+                            const char *const *names, size_t count)
 {
     kvr_draft_strings(draft, "policies", names, count);
     kvr_text_add(&draft->facts, "array styles[%zu] = [", count);
@@ -216,7 +216,7 @@ enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         struct kvr_error *err)
 {
     *written = 0;
-    char **names = kvr_alloc(points->policies, sizeof *names, err);
+    const char **names = kvr_alloc(points->policies, sizeof *names, err);
     if (names == NULL)
         return KVR_NO_MEMORY;
     for (size_t p = 0; p < points->policies; p++) {

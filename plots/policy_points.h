@@ -54,7 +54,7 @@ struct kvr_policy_lines {
 
 /* Defines the facts policies (their names) and styles (the line type of each). */
 void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *source,
-                            char *const *names, size_t count);
+                            const char *const *names, size_t count);
 
 /*
  * Writes a block of `kept, columns…, samples, budget` for every policy that has a point, and the
