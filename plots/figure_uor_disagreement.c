@@ -12,7 +12,7 @@
 #include "plots/caption.h"
 #include "plots/figure_list.h"
 
-enum { MOST_SCORERS = 4, GRID = 64, MOST_RATIO = 4096, ENVELOPE_POINTS = 101 };
+enum { MOST_SCORERS = 4, GRID = 48, MOST_RATIO = 4096, ENVELOPE_POINTS = 101 };
 
 struct collected {
     const struct kvr_source *source;

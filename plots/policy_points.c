@@ -210,6 +210,21 @@ static bool write_policy(const struct kvr_policy_points *points, size_t policy,
     return started;
 }
 
+/* The range of a logarithmic axis: shares above 0. */
+static void write_range(const struct kvr_policy_points *points, struct kvr_draft *draft)
+{
+    double least = HUGE_VAL, most = 0;
+    for (size_t i = 0; i < points->policies * points->budgets; i++) {
+        double kept = kvr_point_kept(&points->points[i]);
+        if (kept > 0) {
+            least = fmin(least, kept);
+            most = fmax(most, kept);
+        }
+    }
+    kvr_draft_number(draft, "kept_least", most > 0 ? least : 0.01);
+    kvr_draft_number(draft, "kept_most", most > 0 ? most : 1);
+}
+
 enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         const struct kvr_policy_lines *lines,
                                         struct kvr_draft *draft, size_t *written,
@@ -224,6 +239,8 @@ enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
             continue;
         names[(*written)++] = points->source->policies.names[p];
     }
+    if (*written > 0)
+        write_range(points, draft);
     if (*written > 0)
         kvr_policy_names_write(draft, points->source, names, *written);
     free(names);

@@ -58,7 +58,7 @@ void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *so
 
 /*
  * Writes a block of `kept, columns…, samples, budget` for every policy that has a point, and the
- * facts of kvr_policy_names_write. *written: how many policies.
+ * facts of kvr_policy_names_write, kept_least and kept_most. *written: how many policies.
  */
 enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         const struct kvr_policy_lines *lines,
