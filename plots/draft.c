@@ -116,7 +116,8 @@ void kvr_draft_string(struct kvr_draft *draft, const char *name, const char *val
     kvr_text_string(&draft->facts, "\n");
 }
 
-void kvr_draft_strings(struct kvr_draft *draft, const char *name, char *const *values, size_t count)
+void kvr_draft_strings(struct kvr_draft *draft, const char *name, const char *const *values,
+                       size_t count)
 {
     kvr_text_add(&draft->facts, "array %s[%zu] = [", name, count);
     for (size_t i = 0; i < count; i++) {

@@ -38,7 +38,7 @@ void kvr_draft_number(struct kvr_draft *draft, const char *name, double value);
 void kvr_draft_string(struct kvr_draft *draft, const char *name, const char *value);
 void kvr_draft_numbers(struct kvr_draft *draft, const char *name, const double *values,
                        size_t count);
-void kvr_draft_strings(struct kvr_draft *draft, const char *name, char *const *values,
+void kvr_draft_strings(struct kvr_draft *draft, const char *name, const char *const *values,
                        size_t count);
 
 /* Adds `text` as a gnuplot string that shows it as it is: in single quotes, markup escaped. */

@@ -24,17 +24,9 @@ struct collected {
 };
 
 /* Lower bounds first. */
-static const struct {
-    const char *label;
-    size_t offset;
-} bounds[BOUNDS] = {
-    {"Bonferroni", offsetof(struct collected, bonferroni_lower)},
-    {"sandwich, lower", offsetof(struct collected, sandwich_lower)},
-    {"Cauchy-Schwarz", offsetof(struct collected, cauchy_lower)},
-    {"de Caen", offsetof(struct collected, decaen_lower)},
-    {"Dawson-Sankoff", offsetof(struct collected, dawson_sankoff_lower)},
-    {"sandwich, upper", offsetof(struct collected, sandwich_upper)},
-    {"Hunter", offsetof(struct collected, hunter_upper)},
+static const char *const bound_names[BOUNDS] = {
+    "Bonferroni",     "sandwich, lower", "Cauchy-Schwarz", "de Caen",
+    "Dawson-Sankoff", "sandwich, upper", "Hunter",
 };
 
 static const struct kvr_field fields[] = {
@@ -65,6 +57,10 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
                             struct kvr_error *err)
 {
     struct collected *c = state;
+    const double bounds[BOUNDS] = {
+        c->bonferroni_lower,     c->sandwich_lower, c->cauchy_lower, c->decaen_lower,
+        c->dawson_sankoff_lower, c->sandwich_upper, c->hunter_upper,
+    };
     double gaps[BOUNDS];
     (void)reader;
     if (c->ratio < 2 || !kvr_source_shows_trace(c->source, c->trace) ||
@@ -72,8 +68,7 @@ static enum kvr_status take(void *state, const struct kvr_table_reader *reader,
         return KVR_OK;
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < BOUNDS; i++) {
-        double bound = *(const double *)((const char *)c + bounds[i].offset);
-        gaps[i] = i < LOWER_BOUNDS ? c->uor - bound : bound - c->uor;
+        gaps[i] = i < LOWER_BOUNDS ? c->uor - bounds[i] : bounds[i] - c->uor;
         c->violated[i] += gaps[i] < -1e-9;
         status = kvr_values_add(&c->gaps[i], gaps[i], err);
     }
@@ -96,7 +91,7 @@ static void write(struct collected *c, struct kvr_draft *draft)
             kvr_draft_value(draft, kvr_quantile(&c->gaps[i], quantiles[q]));
         kvr_draft_value(draft, kvr_values_mean(&c->gaps[i]));
         kvr_draft_value(draft, (double)c->tightest[i] / (double)c->rows);
-        kvr_draft_name(draft, bounds[i].label);
+        kvr_draft_name(draft, bound_names[i]);
         kvr_draft_end(draft);
         violated += c->violated[i];
     }

@@ -74,14 +74,18 @@ static enum kvr_status write_densities(struct collected *c, double most, struct 
 {
     double densities[2 * KVR_HEAD_CLASS_COUNT][POINTS];
     size_t columns = 0;
-    for (size_t k = 0; k < KVR_HEAD_CLASS_COUNT; k++) {
+    enum kvr_status status = KVR_OK;
+    for (size_t k = 0; status == KVR_OK && k < KVR_HEAD_CLASS_COUNT; k++) {
         if (c->raw[k].count == 0)
             continue;
         kvr_values_sort(&c->raw[k]);
         kvr_values_sort(&c->isolated[k]);
-        kvr_density(&c->raw[k], 0, most, POINTS, densities[columns++]);
-        kvr_density(&c->isolated[k], 0, most, POINTS, densities[columns++]);
+        status = kvr_density(&c->raw[k], 0, most, POINTS, densities[columns++], err);
+        if (status == KVR_OK)
+            status = kvr_density(&c->isolated[k], 0, most, POINTS, densities[columns++], err);
     }
+    if (status != KVR_OK)
+        return status;
     kvr_draft_block(draft, "entropy, then raw and isolated density of each class");
     for (size_t p = 0; p < POINTS; p++) {
         kvr_draft_value(draft, most * (double)p / (POINTS - 1));
@@ -97,7 +101,8 @@ static enum kvr_status write_densities(struct collected *c, double most, struct 
 static void write_facts(const struct collected *c, double most, double limit,
                         struct kvr_draft *draft)
 {
-    char names[KVR_HEAD_CLASS_COUNT][64], *shown[KVR_HEAD_CLASS_COUNT];
+    char names[KVR_HEAD_CLASS_COUNT][64];
+    const char *shown[KVR_HEAD_CLASS_COUNT];
     size_t count = 0;
     for (size_t k = 0; k < KVR_HEAD_CLASS_COUNT; k++)
         if (c->raw[k].count > 0) {

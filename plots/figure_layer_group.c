@@ -107,7 +107,8 @@ static void write(const struct collected *c, struct kvr_draft *draft)
 {
     static const char *const titles[MAPS] = {"union overhead", "disagreement", "retained mass"};
     size_t rows = c->layers.count, columns = c->maps[UOR].columns, count = 0;
-    char *shown[MAPS], words[KVR_COUNT_ROOM];
+    const char *shown[MAPS];
+    char words[KVR_COUNT_ROOM];
     double least[MAPS], most[MAPS];
     for (size_t m = 0; m < MAPS; m++) {
         if (c->maps[m].rows == 0)
@@ -115,12 +116,12 @@ static void write(const struct collected *c, struct kvr_draft *draft)
         kvr_draft_block(draft, "%s: group, row of the layer, mean, rows", titles[m]);
         kvr_heat_map_write(&c->maps[m], rows, columns, draft);
         kvr_heat_map_range(&c->maps[m], &least[count], &most[count]);
-        shown[count++] = (char *)(uintptr_t)titles[m];
+        shown[count++] = titles[m];
     }
     kvr_draft_numbers(draft, "least", least, count);
     kvr_draft_numbers(draft, "most", most, count);
     kvr_draft_strings(draft, "titles", shown, count);
-    kvr_draft_strings(draft, "layers", c->layers.names, rows);
+    kvr_draft_strings(draft, "layers", (const char *const *)c->layers.names, rows);
     kvr_draft_number(draft, "groups", (double)columns);
     draft->height = rows > 20 ? 3.2 : 1.55 + 0.085 * (double)rows;
     draft->text_lines = 12 + (double)rows;

@@ -135,11 +135,12 @@ static enum kvr_status take_needle(void *state, const struct kvr_table_reader *r
 static void write_row_names(const struct collected *c, struct kvr_draft *draft, size_t *rows)
 {
     enum { MOST = 64 };
-    char names[MOST][16], *shown[MOST];
+    char names[MOST][16];
+    const char *shown[MOST];
     bool by_length = c->lengths.count > 1;
     *rows = by_length ? c->lengths.count : c->budgets.count;
     if (!by_length) {
-        kvr_draft_strings(draft, "rows", c->budgets.names, c->budgets.count);
+        kvr_draft_strings(draft, "rows", (const char *const *)c->budgets.names, c->budgets.count);
         return;
     }
     *rows = *rows < MOST ? *rows : MOST;
@@ -165,7 +166,7 @@ static void write(const struct collected *c, struct kvr_draft *draft)
                         c->policies.names[p]);
         kvr_heat_map_write(&c->maps[p], rows, DEPTHS, draft);
     }
-    kvr_draft_strings(draft, "policies", c->policies.names, c->policies.count);
+    kvr_draft_strings(draft, "policies", (const char *const *)c->policies.names, c->policies.count);
     kvr_draft_string(draft, "row_title", by_length ? "prompt, tokens" : "budget");
     double lines = ceil((double)c->policies.count / 3);
     draft->height = 0.85 + 0.92 * lines;

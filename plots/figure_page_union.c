@@ -83,7 +83,8 @@ static void write(const struct collected *c, struct kvr_draft *draft)
             kvr_draft_end(draft);
         }
     }
-    kvr_policy_names_write(draft, c->source, c->policies.names, c->policies.count);
+    kvr_policy_names_write(draft, c->source, (const char *const *)c->policies.names,
+                           c->policies.count);
     kvr_draft_number(draft, "first_layer", (double)c->first_layer);
     kvr_draft_number(draft, "last_layer", (double)map->columns - 1);
     kvr_draft_number(draft, "kv_heads", (double)c->most_group + 1);

@@ -76,7 +76,8 @@ static void write(const struct collected *c, struct kvr_draft *draft)
             kvr_draft_end(draft);
         }
     }
-    kvr_draft_strings(draft, "operators", c->operators.names, c->operators.count);
+    kvr_draft_strings(draft, "operators", (const char *const *)c->operators.names,
+                      c->operators.count);
     kvr_draft_number(draft, "slots", (double)map->columns);
     draft->height = 2.1;
     kvr_draft_say(draft,

@@ -147,7 +147,7 @@ static void write(struct collected *c, struct kvr_draft *draft)
         kvr_draft_say(draft, "%s: %s.", c->scorers.names[s],
                       kvr_count_words(words, c->groups[s], "group"));
     }
-    kvr_draft_strings(draft, "scorers", c->scorers.names, c->scorers.count);
+    kvr_draft_strings(draft, "scorers", (const char *const *)c->scorers.names, c->scorers.count);
     kvr_draft_number(draft, "ratio", (double)c->most_ratio);
     draft->height = 0.96 + 0.95 * (double)c->scorers.count;
     draft->text_lines = 8 + 16 * (double)c->scorers.count;

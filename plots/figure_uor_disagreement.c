@@ -12,7 +12,7 @@
 #include "plots/caption.h"
 #include "plots/figure_list.h"
 
-enum { MOST_SCORERS = 4, GRID = 64, MOST_RATIO = 4096, ENVELOPE_POINTS = 101 };
+enum { MOST_SCORERS = 4, GRID = 48, MOST_RATIO = 4096, ENVELOPE_POINTS = 101 };
 
 struct collected {
     const struct kvr_source *source;
@@ -113,7 +113,7 @@ static void write(const struct collected *c, struct kvr_draft *draft)
         return;
     write_envelope(c, draft);
     kvr_draft_number(draft, "ratio", (double)c->shown_ratio);
-    kvr_draft_strings(draft, "scorers", c->scorers.names, c->scorers.count);
+    kvr_draft_strings(draft, "scorers", (const char *const *)c->scorers.names, c->scorers.count);
     draft->height = 2.3;
     kvr_draft_say(draft,
                   "Union overhead (UOR) of groups of %llu query heads against their mean pairwise "

@@ -46,7 +46,8 @@ static void write_means(const struct collected *c, struct kvr_draft *draft)
 static void write(const struct collected *c, const struct kvr_source *source,
                   struct kvr_draft *draft)
 {
-    char names[KVR_HEAD_CLASS_COUNT][64], *shown[KVR_HEAD_CLASS_COUNT];
+    char names[KVR_HEAD_CLASS_COUNT][64];
+    const char *shown[KVR_HEAD_CLASS_COUNT];
     size_t count = 0;
     kvr_draft_say(draft,
                   "Entropy weights of query heads within their groups, from raw against from "

@@ -17,8 +17,6 @@
 #include "formats/base/number.h"
 #include "formats/base/outfile.h"
 
-extern char **environ;
-
 /* ------------------------------------------------------------------------------ a child */
 
 /* Locales, and what changes gnuplot's defaults. */
@@ -62,7 +60,7 @@ static void read_all(int stream, struct kvr_text *text)
 }
 
 /* Starts the program with both its output streams on `output`. */
-static int start(const struct kvr_gnuplot *gnuplot, const char *folder, char **arguments,
+static int start(const struct kvr_gnuplot *gnuplot, const char *folder, const char **arguments,
                  char **environment, int output, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
@@ -77,7 +75,7 @@ static int start(const struct kvr_gnuplot *gnuplot, const char *folder, char **a
     if (failed == 0 && folder != NULL)
         failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
     if (failed == 0)
-        failed = posix_spawn(child, gnuplot->path, &actions, NULL, arguments, environment);
+        failed = posix_spawn(child, gnuplot->path, &actions, NULL, (char **)arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
     return failed;
 }
@@ -112,9 +110,7 @@ enum kvr_status kvr_gnuplot_run(const struct kvr_gnuplot *gnuplot, const char *f
                                 const char *commands, const char *script, struct kvr_text *messages,
                                 struct kvr_error *err)
 {
-    char name[] = "gnuplot", defaults[] = "-d", execute[] = "-e";
-    char *arguments[] = {
-        name, defaults, execute, (char *)(uintptr_t)commands, (char *)(uintptr_t)script, NULL};
+    const char *arguments[] = {"gnuplot", "-d", "-e", commands, script, NULL};
     int pipes[2];
     pid_t child;
     if (pipe2(pipes, O_CLOEXEC) != 0)

@@ -4,7 +4,7 @@
 set multiplot layout 2, 1
 middle = 0.26 + (height - legend_height - 0.66) / 2
 set logscale x
-set xrange [*:*] noextend
+set xrange [97 * kept_least:103 * kept_most] noextend
 set xtics add ('100' 100, '50' 50, '20' 20, '10' 10, '5' 5, '2' 2, '1' 1, '0.5' 0.5, '0.2' 0.2)
 set ylabel 'future peak'
 nines(p) = -log10(1 - p > 10 ** -top ? 1 - p : 10 ** -top)

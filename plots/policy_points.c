@@ -170,7 +170,7 @@ static unsigned style_of(const struct kvr_source *source, const char *policy)
 }
 
 void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *source,
-                            char *const *names, size_t count)
+                            const char *const *names, size_t count)
 {
     kvr_draft_strings(draft, "policies", names, count);
     kvr_text_add(&draft->facts, "array styles[%zu] = [", count);
@@ -210,13 +210,28 @@ static bool write_policy(const struct kvr_policy_points *points, size_t policy,
     return started;
 }
 
+/* The range of a logarithmic axis: shares above 0. */
+static void write_range(const struct kvr_policy_points *points, struct kvr_draft *draft)
+{
+    double least = HUGE_VAL, most = 0;
+    for (size_t i = 0; i < points->policies * points->budgets; i++) {
+        double kept = kvr_point_kept(&points->points[i]);
+        if (kept > 0) {
+            least = fmin(least, kept);
+            most = fmax(most, kept);
+        }
+    }
+    kvr_draft_number(draft, "kept_least", most > 0 ? least : 0.01);
+    kvr_draft_number(draft, "kept_most", most > 0 ? most : 1);
+}
+
 enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         const struct kvr_policy_lines *lines,
                                         struct kvr_draft *draft, size_t *written,
                                         struct kvr_error *err)
 {
     *written = 0;
-    char **names = kvr_alloc(points->policies, sizeof *names, err);
+    const char **names = kvr_alloc(points->policies, sizeof *names, err);
     if (names == NULL)
         return KVR_NO_MEMORY;
     for (size_t p = 0; p < points->policies; p++) {
@@ -224,6 +239,8 @@ enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
             continue;
         names[(*written)++] = points->source->policies.names[p];
     }
+    if (*written > 0)
+        write_range(points, draft);
     if (*written > 0)
         kvr_policy_names_write(draft, points->source, names, *written);
     free(names);

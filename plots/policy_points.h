@@ -54,11 +54,11 @@ struct kvr_policy_lines {
 
 /* Defines the facts policies (their names) and styles (the line type of each). */
 void kvr_policy_names_write(struct kvr_draft *draft, const struct kvr_source *source,
-                            char *const *names, size_t count);
+                            const char *const *names, size_t count);
 
 /*
  * Writes a block of `kept, columns…, samples, budget` for every policy that has a point, and the
- * facts of kvr_policy_names_write. *written: how many policies.
+ * facts of kvr_policy_names_write, kept_least and kept_most. *written: how many policies.
  */
 enum kvr_status kvr_policy_points_write(const struct kvr_policy_points *points,
                                         const struct kvr_policy_lines *lines,

@@ -1,6 +1,6 @@
 # Block i - 1 of the data is policy i: share of the memory held, retained mass, samples, budget.
 set logscale x
-set xrange [*:*] noextend
+set xrange [97 * kept_least:103 * kept_most] noextend
 set yrange [0:1.04]
 set ytics 0.25
 set xtics ('100' 100, '50' 50, '20' 20, '10' 10, '5' 5, '2' 2, '1' 1, '0.5' 0.5, '0.2' 0.2)

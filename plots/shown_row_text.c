@@ -151,9 +151,9 @@ static void add_policy(const struct lanes *lanes, size_t place, struct kvr_text 
 static size_t next_largest(const struct kvr_shown_row *row, size_t last)
 {
     size_t best = row->count;
+    float value = last < row->count ? row->row[last] : HUGE_VALF;
     for (size_t t = 0; t < row->count; t++) {
-        bool after = last == row->count || row->row[t] < row->row[last] ||
-                     (row->row[t] == row->row[last] && t > last);
+        bool after = row->row[t] < value || (row->row[t] == value && t > last);
         if (after && (best == row->count || row->row[t] > row->row[best]))
             best = t;
     }

@@ -75,20 +75,57 @@ static double kernel_width(const struct kvr_values *sorted, double step)
     return width > step ? width : step;
 }
 
-void kvr_density(const struct kvr_values *sorted, double least, double most, size_t points,
-                 double *density)
+/* Values that stand for `counts` of them each. */
+struct bundles {
+    struct kvr_values values, counts;
+};
+
+/* Each value by itself; where there are many, those of each of MOST_BUNDLES slices at their mean,
+   or a million heads would take minutes. */
+static enum kvr_status bundle(const struct kvr_values *sorted, double least, double most,
+                              struct bundles *bundles, struct kvr_error *err)
 {
+    enum { MOST_BUNDLES = 4096 };
+    double slice = sorted->count > MOST_BUNDLES ? (most - least) / MOST_BUNDLES : 0;
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; status == KVR_OK && i < sorted->count;) {
+        double sum = 0, end = sorted->items[i] + slice;
+        size_t first = i;
+        do
+            sum += sorted->items[i++];
+        while (i < sorted->count && sorted->items[i] < end);
+        status = kvr_values_add(&bundles->values, sum / (double)(i - first), err);
+        if (status == KVR_OK)
+            status = kvr_values_add(&bundles->counts, (double)(i - first), err);
+    }
+    return status;
+}
+
+static double density_at(const struct bundles *bundles, double x, double least, double most,
+                         double width)
+{
+    double sum = 0;
+    for (size_t i = 0; i < bundles->values.count; i++) {
+        double v = bundles->values.items[i];
+        double at = (x - v) / width, below = (x - (2 * least - v)) / width;
+        double above = (x - (2 * most - v)) / width;
+        sum += bundles->counts.items[i] *
+               (exp(-at * at / 2) + exp(-below * below / 2) + exp(-above * above / 2));
+    }
+    return sum;
+}
+
+enum kvr_status kvr_density(const struct kvr_values *sorted, double least, double most,
+                            size_t points, double *density, struct kvr_error *err)
+{
+    struct bundles bundles = {.values = {0}};
     double step = (most - least) / (double)(points - 1);
     double width = kernel_width(sorted, step);
     double scale = 1 / (width * sqrt(2 * acos(-1)) * (double)sorted->count);
-    for (size_t p = 0; p < points; p++) {
-        double x = least + step * (double)p, sum = 0;
-        for (size_t i = 0; i < sorted->count; i++) {
-            double v = sorted->items[i];
-            double at = (x - v) / width, below = (x - (2 * least - v)) / width;
-            double above = (x - (2 * most - v)) / width;
-            sum += exp(-at * at / 2) + exp(-below * below / 2) + exp(-above * above / 2);
-        }
-        density[p] = sum * scale;
-    }
+    enum kvr_status status = bundle(sorted, least, most, &bundles, err);
+    for (size_t p = 0; status == KVR_OK && p < points; p++)
+        density[p] = scale * density_at(&bundles, least + step * (double)p, least, most, width);
+    kvr_values_free(&bundles.values);
+    kvr_values_free(&bundles.counts);
+    return status;
 }

@@ -27,8 +27,9 @@ double kvr_values_mean(const struct kvr_values *values);
 /*
  * A Gaussian kernel density of the values at `points` equally spaced places of [least, most], mass
  * beyond either end reflected into it. The kernel's width is Silverman's rule, at least one step.
+ * Beyond 4096 values, near ones are taken together.
  */
-void kvr_density(const struct kvr_values *sorted, double least, double most, size_t points,
-                 double *density);
+enum kvr_status kvr_density(const struct kvr_values *sorted, double least, double most,
+                            size_t points, double *density, struct kvr_error *err);
 
 #endif

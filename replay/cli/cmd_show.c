@@ -2,6 +2,7 @@
  * `kvreplay show`: one head's attention row and what every policy keeps of it, as text in the
  * terminal, and as a figure where -o says so.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -121,11 +122,13 @@ static enum kvr_status find_head(struct session *session, const char *group_text
         head = group * ratio;
     else if (group_text == NULL)
         group = head / ratio;
-    if (head / ratio != group)
+    if (head / ratio != group) {
+        uint64_t first = group * ratio;
         return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "--head: expected one of group %llu, %llu to %llu, found %llu",
-                        (unsigned long long)group, (unsigned long long)group * ratio,
-                        (unsigned long long)group * ratio + ratio - 1, (unsigned long long)head);
+                        "--head: expected one of group %" PRIu64 ", %" PRIu64 " to %" PRIu64
+                        ", found %" PRIu64,
+                        group, first, first + ratio - 1, head);
+    }
     session->capture.sample = session->sample;
     session->capture.layer = layer->number;
     session->capture.group = (uint32_t)group;
