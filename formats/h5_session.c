@@ -22,6 +22,7 @@ void kvr_h5_enter(bool allow_plugins)
 
 void kvr_h5_leave(void)
 {
+    H5Eclear2(H5E_DEFAULT); /* else the texts of calls that may fail stay allocated */
     pthread_mutex_unlock(&lock);
 }
 

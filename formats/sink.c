@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/temporary.h"
 
 /* Dirty pages are handed to the disk in steps of this size, so that the final fsync of a large
    file has little left to wait for. */
@@ -80,6 +81,7 @@ static enum kvr_status open_locked(struct kvr_sink *sink, struct kvr_error *err)
         if (fstat(file, &ours) == 0 && stat(sink->temporary, &named) == 0 &&
             ours.st_ino == named.st_ino && ours.st_dev == named.st_dev) {
             sink->file = file;
+            kvr_temporary_note(sink->temporary);
             if (ftruncate(file, 0) != 0)
                 return io_error(sink->path, errno, err);
             return KVR_OK;
@@ -115,7 +117,9 @@ enum kvr_status kvr_sink_open(const char *path, struct kvr_sink **out, struct kv
     }
     memcpy(sink->temporary, path, length);
     memcpy(sink->temporary + length, ".tmp", 5);
+    kvr_signals_hold();
     status = open_locked(sink, err);
+    kvr_signals_release();
     if (status != KVR_OK) {
         kvr_sink_abandon(sink);
         return status;
@@ -216,6 +220,7 @@ enum kvr_status kvr_sink_commit(struct kvr_sink *sink, struct kvr_error *err)
         kvr_sink_abandon(sink);
         return status;
     }
+    kvr_temporary_forget(sink->temporary);
     sync_folder(sink->path);
     close(sink->file);
     release(sink);
@@ -227,6 +232,7 @@ void kvr_sink_disown(struct kvr_sink *sink)
     if (sink->file < 0)
         return;
     unlink(sink->temporary);
+    kvr_temporary_forget(sink->temporary);
     close(sink->file);
     sink->file = -1;
 }

@@ -9,6 +9,7 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/outfile.h"
+#include "formats/base/temporary.h"
 
 enum kvr_status kvr_tables_open(struct kvr_tables *tables, const char *folder,
                                 struct kvr_error *err)
@@ -57,12 +58,14 @@ enum kvr_status kvr_tables_commit(struct kvr_tables *tables, struct kvr_error *e
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < tables->count; i++)
         status = kvr_outfile_finish(tables->files[i], err);
+    kvr_signals_hold(); /* a signal must not leave tables of two runs side by side */
     for (size_t i = 0; status == KVR_OK && i < tables->count; i++) {
         status = kvr_outfile_commit(tables->files[i], err);
         tables->files[i] = NULL;
     }
     for (size_t i = 0; status == KVR_OK && i < tables->dropped_count; i++)
         (void)unlink(tables->dropped[i]); /* mostly it is not there */
+    kvr_signals_release();
     kvr_tables_abandon(tables);
     return status;
 }

@@ -72,7 +72,7 @@ static enum kvr_status replay_use(struct cell_state *state, const struct kvr_sco
     for (size_t p = 0; status == KVR_OK && p < plan->page_size_count; p++) {
         struct kvr_room_mark mark = kvr_room_mark(state->cell.room);
         struct kvr_selection selection;
-        struct kvr_allotment allotment = {NULL, NULL};
+        struct kvr_allotment allotment = {0};
         if (plan->uses[use].surveyed)
             allotment = kvr_survey_allotment(state->run->survey, state->index, use, p);
         status = kvr_selection_make(&state->cell, scored, use, &state->cell.pages[p],

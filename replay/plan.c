@@ -103,7 +103,7 @@ enum kvr_status kvr_plan_add_budget(struct kvr_plan *plan, const char *label, st
         kvr_decimal_compare(budget.fraction, 1) > 0)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "budget \"%s\" must be a decimal fraction of the candidates, above 0 and "
-                        "at most 1, such as 0.05",
+                        "at most 1, of at most 18 digits, such as 0.05",
                         label);
     for (size_t i = 0; i < plan->budget_count; i++)
         if (strcmp(plan->budgets[i].label, label) == 0)

@@ -255,10 +255,12 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     }
     if (status != KVR_OK)
         return status;
-    /* Groups that compete protect a fraction of what each would have had. */
+    /* Groups that compete, or keep all because the gate is closed, protect a fraction of what each
+       would have had. */
     bool competes =
         stages->allocate.kind == KVR_ALLOCATE_LAYER || stages->allocate.kind == KVR_ALLOCATE_MODEL;
-    const uint64_t *protect_quotas = competes ? uniform : quotas;
+    bool keeps_all = allotted && allotment->closed;
+    const uint64_t *protect_quotas = competes || keeps_all ? uniform : quotas;
     if (plain && !cell->plan->match_physical && !allotted)
         unite_heads(cell, heads, units);
     else

@@ -4,6 +4,7 @@
 #ifndef KVR_SELECTION_H
 #define KVR_SELECTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct kvr_head_sets {
 struct kvr_allotment {
     float *layer_vector;    /* [T] of reduce `layer`; NULL: none */
     const uint64_t *quotas; /* [budgets] units; NULL: the uniform quotas */
+    bool closed;            /* a closed gate: the quotas, where there are any, are everything */
 };
 
 /* One budget of a selection. */

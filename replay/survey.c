@@ -76,13 +76,23 @@ static enum kvr_status commit(void *context, size_t index, void *result, struct 
     return KVR_OK;
 }
 
+/* True if a layer of the sample has what the use ranks by: else it has no rows, nor a gate. */
+static bool can_be_given(const struct kvr_survey *survey, size_t use)
+{
+    const struct kvr_score *score = &survey->plan->scores[survey->plan->uses[use].score];
+    for (size_t c = 0; c < survey->cell_count; c++)
+        if (kvr_score_available(score, survey->cells[c].sample, survey->cells[c].layer))
+            return true;
+    return false;
+}
+
 static enum kvr_status settle(struct surveying *surveying, struct kvr_error *err)
 {
     struct kvr_survey *survey = surveying->survey;
     const struct kvr_plan *plan = survey->plan;
     enum kvr_status status = KVR_OK;
     for (size_t u = 0; status == KVR_OK && u < plan->use_count; u++) {
-        if (!plan->uses[u].surveyed)
+        if (!plan->uses[u].surveyed || !can_be_given(survey, u))
             continue;
         const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
         const struct kvr_gate_view *gate = NULL;
@@ -177,5 +187,6 @@ struct kvr_allotment kvr_survey_allotment(const struct kvr_survey *survey, size_
     return (struct kvr_allotment){
         .layer_vector = found->layer_vector,
         .quotas = found->quotas[page],
+        .closed = surveyed->closed,
     };
 }

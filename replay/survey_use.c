@@ -336,6 +336,7 @@ enum kvr_status survey_use_settle(const struct kvr_survey *survey, struct survey
         .stages = &plan->policies[plan->uses[use_index].policy],
         .scratch = scratch,
     };
+    use->closed = closed;
     size_t span_count = 0;
     struct layer_span *spans = kvr_alloc(use->cell_count, sizeof *spans, err);
     if (spans == NULL)

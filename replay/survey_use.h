@@ -20,6 +20,7 @@ struct survey_cell {
 struct survey_use {
     size_t cell_count, page_count;
     struct survey_cell *cells;
+    bool closed; /* the gate was, when the use was settled */
 };
 
 enum kvr_status survey_use_open(struct survey_use *use, size_t cell_count, size_t page_count,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "formats/base/outfile.h"
+#include "formats/base/temporary.h"
 #include "tests/scratch.h"
 #include "tests/suites.h"
 
@@ -243,6 +244,56 @@ START_TEST(test_paths)
 }
 END_TEST
 
+/* What a signal handler does, in a process of its own: it is for good. */
+START_TEST(test_noted_files_are_removed)
+{
+    scratch_write("old.csv", "old", 3);
+    pid_t child = fork();
+    if (child == 0) {
+        struct kvr_outfile *kept = open_file("kept.csv"), *old = open_file("old.csv");
+        put(kept, "kept");
+        put(old, "new");
+        kvr_outfile_abandon(open_file("gone.csv"));
+        if (kvr_outfile_commit(kept, NULL) != KVR_OK)
+            _exit(1);
+        kvr_temporaries_remove();
+        bool left = scratch_exists("old.csv.tmp");
+        kvr_outfile_abandon(open_file("late.csv"));
+        (void)open_file("later.csv");
+        _exit(left || scratch_exists("later.csv.tmp") ? 2 : 0);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    assert_content("kept.csv", "kept");
+    assert_content("old.csv", "old");
+    ck_assert_uint_eq(scratch_entries(), 2);
+}
+END_TEST
+
+static volatile sig_atomic_t handled;
+
+static void handle(int signal_number)
+{
+    if (!kvr_signals_defer(signal_number))
+        handled++;
+}
+
+START_TEST(test_held_signals_come_at_the_release)
+{
+    signal(SIGUSR1, handle);
+    kvr_signals_hold();
+    kvr_signals_hold();
+    raise(SIGUSR1);
+    kvr_signals_release();
+    ck_assert_int_eq(handled, 0);
+    kvr_signals_release();
+    ck_assert_int_eq(handled, 1);
+    raise(SIGUSR1);
+    ck_assert_int_eq(handled, 2);
+}
+END_TEST
+
 Suite *kvr_suite_outfile(void)
 {
     Suite *suite = suite_create("outfile");
@@ -259,6 +310,8 @@ Suite *kvr_suite_outfile(void)
     tcase_add_test(tcase, test_failing_rename_leaves_nothing);
     tcase_add_test(tcase, test_folders_are_made);
     tcase_add_test(tcase, test_paths);
+    tcase_add_test(tcase, test_noted_files_are_removed);
+    tcase_add_test(tcase, test_held_signals_come_at_the_release);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/temporary.h"
 
 struct kvr_outfile {
     char *path;
@@ -58,7 +59,13 @@ enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, str
     }
     memcpy(file->temporary, path, length);
     memcpy(file->temporary + length, ".tmp", 5);
+    kvr_signals_hold();
     file->stream = fopen(file->temporary, "wb");
+    int cause = errno;
+    if (file->stream != NULL)
+        kvr_temporary_note(file->temporary);
+    kvr_signals_release();
+    errno = cause;
     if (file->stream == NULL) {
         status = io_error(path, "cannot be written", err);
         free(file->temporary);
@@ -107,6 +114,7 @@ enum kvr_status kvr_outfile_commit(struct kvr_outfile *file, struct kvr_error *e
     if (status == KVR_OK && rename(file->temporary, file->path) != 0)
         status = io_error(file->path, "cannot be written", err);
     if (status == KVR_OK) {
+        kvr_temporary_forget(file->temporary);
         free(file->temporary);
         file->temporary = NULL;
     }
@@ -120,8 +128,10 @@ void kvr_outfile_abandon(struct kvr_outfile *file)
         return;
     if (file->stream != NULL)
         fclose(file->stream);
-    if (file->temporary != NULL)
+    if (file->temporary != NULL) {
         unlink(file->temporary);
+        kvr_temporary_forget(file->temporary);
+    }
     free(file->temporary);
     free(file->path);
     free(file);

@@ -25,7 +25,7 @@ static size_t printable_length(const unsigned char *text)
  * Names come from files that are not to be trusted: no byte of theirs may move the cursor. What
  * was cut off at the end of the room may be half a character; it goes the same way.
  */
-static void make_printable(char *text)
+void kvr_make_printable(char *text)
 {
     while (*text != '\0') {
         size_t length = printable_length((const unsigned char *)text);
@@ -43,7 +43,7 @@ enum kvr_status kvr_fail(struct kvr_error *err, enum kvr_status status, const ch
     va_start(args, format);
     vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
-    make_printable(err->message);
+    kvr_make_printable(err->message);
     err->hint[0] = '\0';
     err->status = status;
     return status;
@@ -57,7 +57,7 @@ enum kvr_status kvr_hint(struct kvr_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->hint, sizeof err->hint, format, args);
     va_end(args);
-    make_printable(err->hint);
+    kvr_make_printable(err->hint);
     return err->status;
 }
 
@@ -80,6 +80,6 @@ enum kvr_status kvr_at(struct kvr_error *err, const char *format, ...)
     memcpy(err->message + used, ": ", 3);
     size_t room = sizeof err->message - used - 3;
     strncat(err->message, rest, room);
-    make_printable(err->message);
+    kvr_make_printable(err->message);
     return err->status;
 }

@@ -41,4 +41,7 @@ enum kvr_status kvr_at(struct kvr_error *err, const char *format, ...) KVR_PRINT
 /* The record of a call that has not failed yet. */
 #define KVR_ERROR_NONE ((struct kvr_error){.status = KVR_OK})
 
+/* Replaces by '?' what would move the cursor or is not UTF-8, in place: names come from files. */
+void kvr_make_printable(char *text);
+
 #endif

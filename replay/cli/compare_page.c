@@ -252,7 +252,9 @@ static bool any_has(const struct view *view, size_t budget, size_t column)
 static void add_measures(struct view *view, size_t budget)
 {
     const struct kvr_comparison *comparison = view->comparison;
-    kvr_text_add(view->page, "\nAll measures at budget %s\n", comparison->budgets[budget]);
+    kvr_text_string(view->page, "\nAll measures at budget ");
+    kvr_text_printable(view->page, comparison->budgets[budget]);
+    kvr_text_string(view->page, "\n");
     for (int line = 0; line < 2; line++) {
         kvr_columns_cell(&view->table, "%s", "");
         for (size_t c = 0; c < MEASURE_COLUMNS; c++)
@@ -363,10 +365,13 @@ static void add_pairs(struct view *view, size_t budget)
         return;
     }
     const struct kvr_compare_use *baseline = &comparison->uses[comparison->baseline];
-    kvr_text_add(view->page, "\nAgainst %s%s%s at budget %s, %s, paired\n",
-                 baseline->named ? "" : baseline->scorer, baseline->named ? "" : " / ",
-                 baseline->policy, comparison->budgets[budget],
-                 kvr_metrics[comparison->metric].heading);
+    kvr_text_string(view->page, "\nAgainst ");
+    kvr_text_printable(view->page, baseline->named ? "" : baseline->scorer);
+    kvr_text_string(view->page, baseline->named ? "" : " / ");
+    kvr_text_printable(view->page, baseline->policy);
+    kvr_text_string(view->page, " at budget ");
+    kvr_text_printable(view->page, comparison->budgets[budget]);
+    kvr_text_add(view->page, ", %s, paired\n", kvr_metrics[comparison->metric].heading);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         kvr_columns_cell(&view->table, "%s", headings[i]);
     kvr_columns_end_row(&view->table);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/base/temporary.h"
 #include "replay/cli/command.h"
 
 /*
@@ -20,6 +21,34 @@ static void reserve_standard_streams(void)
     for (int stream = 0; stream <= 2; stream++)
         if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
             (void)!open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+}
+
+/* Leaves nothing half-written behind, then lets the signal do what it does by default. */
+static void clean_up_and_die(int signal_number)
+{
+    if (kvr_signals_defer(signal_number))
+        return;
+    kvr_temporaries_remove();
+    signal(signal_number, SIG_DFL);
+    sigset_t these;
+    sigemptyset(&these);
+    sigaddset(&these, signal_number);
+    kill(getpid(), signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &these, NULL);
+}
+
+/* A signal that is ignored already, as nohup does, stays ignored. */
+static void handle_signals(void)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction action;
+        if (sigaction(signals[i], NULL, &action) != 0 || action.sa_handler == SIG_IGN)
+            continue;
+        action = (struct sigaction){.sa_handler = clean_up_and_die, .sa_flags = SA_RESTART};
+        sigemptyset(&action.sa_mask);
+        sigaction(signals[i], &action, NULL);
+    }
 }
 
 static void print_error(const struct kvr_command *command, const struct kvr_error *err)
@@ -85,6 +114,7 @@ static enum kvr_status close_output(struct kvr_error *err)
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    handle_signals();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, told like others */
     if (argc < 2) {
         fputs("usage: kvreplay <command> [options] …\n"

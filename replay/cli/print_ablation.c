@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "replay/cli/readable.h"
+
 enum part { FIGURE, DEVIATION, LEAST, MOST };
 
 /* A printed column: a figure of the CSV column `name`, or another part of its tally. */
@@ -268,8 +270,8 @@ static void print_head(const struct kvr_ablation *ablation, const struct kvr_tra
                        const struct kvr_coverage *coverage)
 {
     const struct kvr_plan *plan = ablation->plan;
-    printf("%s%s%s\n", trace->name, trace->model != NULL ? "  " : "",
-           trace->model != NULL ? trace->model : "");
+    kvr_print_line(stdout, "%s%s%s", trace->name, trace->model != NULL ? "  " : "",
+                   trace->model != NULL ? trace->model : "");
     printf("  coverage: %llu of %llu (layer, group) pairs, %llu of %llu layers; %llu group%s in "
            "%llu sample%s\n",
            (unsigned long long)coverage->pairs, (unsigned long long)coverage->model_pairs,
@@ -292,9 +294,10 @@ void kvr_print_ablation(const struct kvr_ablation *ablation, const struct kvr_tr
 {
     print_head(ablation, trace, coverage);
     for (size_t s = 0; s < ablation->plan->score_count; s++) {
-        printf("\nScorer %s: %llu groups, %llu excluded because a head is not finite\n",
-               ablation->plan->scores[s].label, (unsigned long long)ablation->groups[s],
-               (unsigned long long)ablation->excluded[s]);
+        printf("\n");
+        kvr_print_line(stdout, "Scorer %s: %llu groups, %llu excluded because a head is not finite",
+                       ablation->plan->scores[s].label, (unsigned long long)ablation->groups[s],
+                       (unsigned long long)ablation->excluded[s]);
         for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
             if (!is_shown(ablation, printed[i].table, s, &printed[i].shown[1]))
                 continue;

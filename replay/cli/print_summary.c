@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "replay/cli/readable.h"
+
 /* The budgets are columns: a row has a label and one cell a budget. */
 enum { LABEL = 34, CELL = 9 };
 
@@ -39,9 +41,9 @@ static double ratio(double sum, uint64_t count)
 static void print_place(const char *score, uint64_t page)
 {
     if (page == 1)
-        printf("  %s, tokens\n", score);
+        kvr_print_line(stdout, "  %s, tokens", score);
     else
-        printf("  %s, pages of %llu\n", score, (unsigned long long)page);
+        kvr_print_line(stdout, "  %s, pages of %llu", score, (unsigned long long)page);
 }
 
 static void print_range(const char *what, uint64_t least, uint64_t most)
@@ -79,9 +81,9 @@ static void print_trace(const struct kvr_plan *plan, const struct kvr_trace *tra
         depth[0] = layers < depth[0] ? layers : depth[0];
         depth[1] = layers > depth[1] ? layers : depth[1];
     }
-    printf("%s%s%s\n ", trace->name, trace->model != NULL ? "  " : "",
-           trace->model != NULL ? trace->model : "");
-    printf(" %llu sample%s of", (unsigned long long)samples, samples == 1 ? "" : "s");
+    kvr_print_line(stdout, "%s%s%s", trace->name, trace->model != NULL ? "  " : "",
+                   trace->model != NULL ? trace->model : "");
+    printf("  %llu sample%s of", (unsigned long long)samples, samples == 1 ? "" : "s");
     print_range("prompt tokens,", prompt[0], prompt[1]);
     print_range(depth[1] == 1 ? "layer," : "layers,", depth[0], depth[1]);
     printf(" %llu group%s of", (unsigned long long)groups, groups == 1 ? "" : "s");
@@ -157,8 +159,9 @@ static void print_census(const struct kvr_summary *summary)
             continue;
         double raw = kvr_summary_masquerade(census, census->weight_raw);
         double isolated = kvr_summary_masquerade(census, census->weight_isolated);
-        printf("  %-*s%9llu%11llu%12llu", 16, plan->scores[s].label,
-               (unsigned long long)census->heads[KVR_HEAD_SINK],
+        printf("  ");
+        kvr_print_name(stdout, 16, plan->scores[s].label);
+        printf("%9llu%11llu%12llu", (unsigned long long)census->heads[KVR_HEAD_SINK],
                (unsigned long long)census->heads[KVR_HEAD_RETRIEVAL],
                (unsigned long long)census->heads[KVR_HEAD_CONTEXTUAL]);
         print_value(raw, 3);
@@ -210,7 +213,8 @@ static void print_use(const struct kvr_plan *plan, const struct kvr_use *use)
     char label[LABEL * 2];
     snprintf(label, sizeof label, "%s%s%s", stages->asked ? plan->scores[use->score].label : "",
              stages->asked ? " / " : "", stages->label);
-    printf("    %-*s", LABEL - 2, label);
+    printf("    ");
+    kvr_print_name(stdout, LABEL - 2, label);
 }
 
 static void print_unit(uint64_t page)
@@ -246,9 +250,10 @@ static void print_memory_note(const struct kvr_plan *plan)
         const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
         if (stages->reduce->scope != KVR_REDUCE_NOTHING)
             continue;
-        printf("  At the same budget %s holds more memory, UOR times the budget: compare with "
-               "--match physical\n",
-               stages->label);
+        kvr_print_line(stdout,
+                       "  At the same budget %s holds more memory, UOR times the budget: compare "
+                       "with --match physical",
+                       stages->label);
         return;
     }
 }
@@ -302,13 +307,15 @@ static void print_checks(const struct kvr_summary *summary)
     for (size_t s = 0; s < plan->score_count; s++) {
         const struct kvr_census_summary *census = &summary->census[s];
         if (census->excluded > 0)
-            printf("  excluded under %s: %llu of %llu groups, a head is not finite "
-                   "(excluded.csv)\n",
-                   plan->scores[s].label, (unsigned long long)census->excluded,
-                   (unsigned long long)census->groups);
+            kvr_print_line(stdout,
+                           "  excluded under %s: %llu of %llu groups, a head is not finite "
+                           "(excluded.csv)",
+                                   plan->scores[s].label, (unsigned long long)census->excluded,
+                           (unsigned long long)census->groups);
         if (census->replaced > 0)
-            printf("  under %s: %llu values that are not finite were replaced by 0\n",
-                   plan->scores[s].label, (unsigned long long)census->replaced);
+            kvr_print_line(stdout,
+                           "  under %s: %llu values that are not finite were replaced by 0",
+                           plan->scores[s].label, (unsigned long long)census->replaced);
     }
 }
 

@@ -9,6 +9,25 @@
 
 enum { MOST_COLUMNS = 16, GAP = 2 };
 
+void kvr_print_line(FILE *stream, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    kvr_make_printable(line);
+    fprintf(stream, "%s\n", line);
+}
+
+void kvr_print_name(FILE *stream, int width, const char *name)
+{
+    char room[256];
+    snprintf(room, sizeof room, "%s", name);
+    kvr_make_printable(room);
+    fprintf(stream, "%-*s", width, room);
+}
+
 void kvr_text_thousands(struct kvr_text *text, uint64_t value)
 {
     char digits[32];
@@ -55,19 +74,12 @@ void kvr_text_ranges(struct kvr_text *text, const uint64_t *numbers, size_t coun
     }
 }
 
-static void hide_controls(char *bytes, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)bytes[i] < 0x20 || bytes[i] == 0x7f)
-            bytes[i] = '?';
-}
-
 void kvr_text_printable(struct kvr_text *text, const char *string)
 {
     size_t before = text->length;
     kvr_text_string(text, string);
     if (text->data != NULL)
-        hide_controls(text->data + before, text->length - before);
+        kvr_make_printable(text->data + before);
 }
 
 void kvr_columns_cell(struct kvr_columns *columns, const char *format, ...)

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "formats/base/status.h"
 #include "formats/base/text.h"
@@ -21,6 +22,12 @@ void kvr_text_ranges(struct kvr_text *text, const uint64_t *numbers, size_t coun
 
 /* A string from a file, without bytes that could move the cursor. */
 void kvr_text_printable(struct kvr_text *text, const char *string);
+
+/* One line, cut at 1 kB, that may hold strings from files; the newline is added. */
+void kvr_print_line(FILE *stream, const char *format, ...) KVR_PRINTF(2, 3);
+
+/* A name from a file, cut at 255 bytes, left-aligned in `width` columns. */
+void kvr_print_name(FILE *stream, int width, const char *name);
 
 /* Cells of a table that is aligned when all of it is known. Zero-initialised is empty. */
 struct kvr_columns {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "replay/cli/readable.h"
+
 enum kvr_status kvr_replay_check_filters(const struct kvr_plan *plan,
                                          struct kvr_trace *const *traces, size_t trace_count,
                                          struct kvr_error *err)
@@ -87,14 +89,14 @@ static void note_missing(const struct kvr_plan *plan, const struct kvr_trace *tr
     describe_holdings(trace, holdings, sizeof holdings);
     for (size_t s = 0; s < plan->score_count; s++)
         if (plan->scores[s].asked && !kvr_plan_score_in_trace(plan, &plan->scores[s], trace))
-            fprintf(stderr, "note: %s: cannot give scorer %s, which needs %s; it holds %s\n",
+            kvr_print_line(stderr, "note: %s: cannot give scorer %s, which needs %s; it holds %s",
                     trace->name, plan->scores[s].label, kvr_score_needs(&plan->scores[s]),
                     holdings);
     for (size_t u = 0; u < plan->use_count; u++) {
         const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
         const struct kvr_score *score = &plan->scores[plan->uses[u].score];
         if (!stages->asked && !kvr_plan_score_in_trace(plan, score, trace))
-            fprintf(stderr, "note: %s: policy %s is left out: %s needs %s; it holds %s\n",
+            kvr_print_line(stderr, "note: %s: policy %s is left out: %s needs %s; it holds %s",
                     trace->name, stages->label, score->label, kvr_score_needs(score), holdings);
     }
 }
@@ -113,7 +115,7 @@ static void note_short_window(const struct kvr_plan *plan, const struct kvr_scor
             least = recorded;
     }
     if (least < SIZE_MAX)
-        fprintf(stderr, "note: %s: %s averages %zu rows: no more prompt rows were recorded\n",
+        kvr_print_line(stderr, "note: %s: %s averages %zu rows: no more prompt rows were recorded",
                 trace->name, score->label, least);
 }
 

@@ -393,6 +393,15 @@ static void write_scorer(struct tables *tables, const struct scored *s, long g)
 
 /* -- a sample -- */
 
+/* A row whose score no layer of the sample has is in no table. */
+static bool can_be_given(const struct plan *plan)
+{
+    bool given = false;
+    for (long l = 0; l < plan->layer_count; l++)
+        given = given || plan->layers[l].vectors.exist;
+    return given;
+}
+
 static void write_gate(struct tables *tables, const struct sample *sample, const struct plan *plan)
 {
     const struct gate *gate = &plan->gate;
@@ -456,7 +465,7 @@ void tables_write_sample(struct tables *tables, const struct options *o,
     for (long r = 0; r < row_count; r++) {
         plans[r] = plan_row(o, sample, &rows[r]);
         scores[scorer_count + r] = &rows[r].score;
-        if (rows[r].gated)
+        if (rows[r].gated && can_be_given(&plans[r]))
             write_gate(tables, sample, &plans[r]);
     }
     for (long l = 0; l < sample->layer_count; l++) {
