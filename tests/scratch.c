@@ -12,18 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_PATHS = 32, LONGEST_PATH = 512 };
+/* A path that was handed out; released at the teardown. */
+struct path {
+    struct path *older;
+    char text[];
+};
 
-static char folder[LONGEST_PATH / 2];
-static char paths[MOST_PATHS][LONGEST_PATH];
-static size_t path_count;
+static char folder[256];
+static struct path *newest;
 
 void scratch_setup(void)
 {
     const char *parent = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/kvreplay-test-XXXXXX", parent != NULL ? parent : "/tmp");
     ck_assert_msg(mkdtemp(folder) != NULL, "no scratch folder %s", folder);
-    path_count = 0;
 }
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
@@ -37,15 +39,22 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
 void scratch_teardown(void)
 {
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    while (newest != NULL) {
+        struct path *path = newest;
+        newest = path->older;
+        free(path);
+    }
 }
 
 const char *scratch_path(const char *name)
 {
-    ck_assert_uint_lt(path_count, MOST_PATHS);
-    char *path = paths[path_count++];
-    int length = snprintf(path, LONGEST_PATH, "%s/%s", folder, name);
-    ck_assert_int_lt(length, LONGEST_PATH);
-    return path;
+    size_t size = strlen(folder) + strlen(name) + 2;
+    struct path *path = malloc(sizeof *path + size);
+    ck_assert_ptr_nonnull(path);
+    snprintf(path->text, size, "%s/%s", folder, name);
+    path->older = newest;
+    newest = path;
+    return path->text;
 }
 
 void scratch_write(const char *name, const void *bytes, size_t length)
