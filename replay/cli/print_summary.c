@@ -310,11 +310,10 @@ static void print_checks(const struct kvr_summary *summary)
             kvr_print_line(stdout,
                            "  excluded under %s: %llu of %llu groups, a head is not finite "
                            "(excluded.csv)",
-                                   plan->scores[s].label, (unsigned long long)census->excluded,
+                           plan->scores[s].label, (unsigned long long)census->excluded,
                            (unsigned long long)census->groups);
         if (census->replaced > 0)
-            kvr_print_line(stdout,
-                           "  under %s: %llu values that are not finite were replaced by 0",
+            kvr_print_line(stdout, "  under %s: %llu values that are not finite were replaced by 0",
                            plan->scores[s].label, (unsigned long long)census->replaced);
     }
 }

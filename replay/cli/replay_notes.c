@@ -90,14 +90,15 @@ static void note_missing(const struct kvr_plan *plan, const struct kvr_trace *tr
     for (size_t s = 0; s < plan->score_count; s++)
         if (plan->scores[s].asked && !kvr_plan_score_in_trace(plan, &plan->scores[s], trace))
             kvr_print_line(stderr, "note: %s: cannot give scorer %s, which needs %s; it holds %s",
-                    trace->name, plan->scores[s].label, kvr_score_needs(&plan->scores[s]),
-                    holdings);
+                           trace->name, plan->scores[s].label, kvr_score_needs(&plan->scores[s]),
+                           holdings);
     for (size_t u = 0; u < plan->use_count; u++) {
         const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
         const struct kvr_score *score = &plan->scores[plan->uses[u].score];
         if (!stages->asked && !kvr_plan_score_in_trace(plan, score, trace))
             kvr_print_line(stderr, "note: %s: policy %s is left out: %s needs %s; it holds %s",
-                    trace->name, stages->label, score->label, kvr_score_needs(score), holdings);
+                           trace->name, stages->label, score->label, kvr_score_needs(score),
+                           holdings);
     }
 }
 
@@ -116,7 +117,7 @@ static void note_short_window(const struct kvr_plan *plan, const struct kvr_scor
     }
     if (least < SIZE_MAX)
         kvr_print_line(stderr, "note: %s: %s averages %zu rows: no more prompt rows were recorded",
-                trace->name, score->label, least);
+                       trace->name, score->label, least);
 }
 
 void kvr_replay_print_notes(const struct kvr_plan *plan, struct kvr_trace *const *traces,
