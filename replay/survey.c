@@ -69,11 +69,14 @@ static enum kvr_status work(void *context, size_t index, unsigned thread_index, 
 
 static enum kvr_status commit(void *context, size_t index, void *result, struct kvr_error *err)
 {
-    (void)context;
-    (void)index;
+    const struct surveying *surveying = context;
+    const struct kvr_survey *survey = surveying->survey;
+    enum kvr_status status = KVR_OK;
     (void)result;
-    (void)err;
-    return KVR_OK;
+    for (size_t u = 0; status == KVR_OK && u < survey->plan->use_count; u++)
+        if (survey->plan->uses[u].surveyed)
+            status = survey_use_taken(survey, &survey->uses[u], u, index, err);
+    return status;
 }
 
 /* True if a layer of the sample has what the use ranks by: else it has no rows, nor a gate. */

@@ -3,7 +3,8 @@
  * keep anything in one (allocations, the gate, one vector for a layer).
  *
  * Only samples of a plan with such policies are surveyed. A survey loads each cell once more and
- * keeps one vector per surveyed policy and cell: 4 T bytes.
+ * keeps one vector of 4 T bytes per surveyed policy and layer where it reduces over layers, and per
+ * cell where groups compete.
  */
 #ifndef KVR_SURVEY_H
 #define KVR_SURVEY_H

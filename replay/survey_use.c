@@ -46,6 +46,13 @@ void survey_use_close(struct survey_use *use)
     *use = (struct survey_use){0};
 }
 
+/* Only competition ranks by scores; the other quotas depend on counts. */
+static bool competes(const struct kvr_stages *stages)
+{
+    return stages->allocate.kind == KVR_ALLOCATE_LAYER ||
+           stages->allocate.kind == KVR_ALLOCATE_MODEL;
+}
+
 enum kvr_status survey_use_take(struct survey_use *use, size_t index, const struct kvr_cell *cell,
                                 const struct kvr_scored *scored, size_t use_index,
                                 struct kvr_error *err)
@@ -54,9 +61,9 @@ enum kvr_status survey_use_take(struct survey_use *use, size_t index, const stru
     struct survey_cell *taken = &use->cells[index];
     size_t count = cell->candidates.count;
     taken->finite = true;
-    if (stages->reduce->scope == KVR_REDUCE_NOTHING)
-        return KVR_OK; /* quotas do not depend on scores */
-    bool pooled = stages->reduce->scope == KVR_REDUCE_GROUP;
+    bool pooled = stages->reduce->scope != KVR_REDUCE_LAYER;
+    if (pooled && !competes(stages))
+        return KVR_OK;
     taken->heads = pooled ? 1 : scored->heads;
     taken->vectors = kvr_alloc_vector(taken->heads * count, sizeof *taken->vectors, err);
     if (taken->vectors == NULL)
@@ -94,7 +101,7 @@ static struct layer_span layer_at(const struct kvr_survey *survey, const struct 
 }
 
 /* Reduce `layer`: the mean over all heads of the layer's finite groups, in head order; then the
-   groups' own vectors become that vector, smoothed. */
+   groups' own vectors, where they compete, become that vector, smoothed. */
 static enum kvr_status pool_layer(const struct survey_use *use, const struct kvr_stages *stages,
                                   const struct layer_span *span, struct kvr_error *err)
 {
@@ -117,12 +124,42 @@ static enum kvr_status pool_layer(const struct survey_use *use, const struct kvr
     for (size_t c = span->begin; c < span->end; c++) {
         struct survey_cell *cell = &use->cells[c];
         cell->layer_vector = pooled;
-        if (cell->finite)
+        free(cell->vectors); /* as many as the group has heads */
+        cell->vectors = NULL;
+    }
+    free(sum);
+    enum kvr_status status = KVR_OK;
+    for (size_t c = span->begin; status == KVR_OK && c < span->end && competes(stages); c++) {
+        struct survey_cell *cell = &use->cells[c];
+        if (!cell->finite)
+            continue;
+        cell->vectors = kvr_alloc_vector(count, sizeof *cell->vectors, err);
+        if (cell->vectors == NULL)
+            status = KVR_NO_MEMORY;
+        else
             kvr_smooth_apply(stages->smooth, pooled,
                              kvr_selection_smooth_length(stages, &span->candidates), count,
                              cell->vectors);
     }
-    free(sum);
+    return status;
+}
+
+enum kvr_status survey_use_taken(const struct kvr_survey *survey, struct survey_use *use,
+                                 size_t use_index, size_t index, struct kvr_error *err)
+{
+    const struct kvr_plan *plan = survey->plan;
+    const struct kvr_stages *stages = &plan->policies[plan->uses[use_index].policy];
+    const struct kvr_layer *layer = survey->cells[index].layer;
+    bool last = index + 1 == survey->cell_count || survey->cells[index + 1].layer != layer;
+    if (!last || stages->reduce->scope != KVR_REDUCE_LAYER)
+        return KVR_OK;
+    size_t begin = index;
+    while (begin > 0 && survey->cells[begin - 1].layer == layer)
+        begin--;
+    struct layer_span span = layer_at(survey, use, begin);
+    for (size_t c = span.begin; c < span.end; c++)
+        if (use->cells[c].finite)
+            return pool_layer(use, stages, &span, err);
     return KVR_OK;
 }
 
@@ -304,25 +341,18 @@ static enum kvr_status settle_budget(const struct settling *settling,
     return KVR_INTERNAL;
 }
 
-/* Lists the layers that allocations count; pools each layer where the use reduces over it. */
-static enum kvr_status list_layers(const struct kvr_survey *survey, struct survey_use *use,
-                                   const struct kvr_stages *stages, struct layer_span *spans,
-                                   size_t *span_count, struct kvr_error *err)
+/* Lists the layers that allocations count; returns how many. */
+static size_t list_layers(const struct kvr_survey *survey, const struct survey_use *use,
+                          struct layer_span *spans)
 {
-    enum kvr_status status = KVR_OK;
-    *span_count = 0;
-    for (size_t c = 0; status == KVR_OK && c < use->cell_count;) {
+    size_t span_count = 0;
+    for (size_t c = 0; c < use->cell_count;) {
         struct layer_span span = layer_at(survey, use, c);
-        bool finite = false;
-        for (size_t i = span.begin; i < span.end; i++)
-            finite |= use->cells[i].finite;
-        if (finite && stages->reduce->scope == KVR_REDUCE_LAYER)
-            status = pool_layer(use, stages, &span, err);
         if (span.takes_part)
-            spans[(*span_count)++] = span;
+            spans[span_count++] = span;
         c = span.end;
     }
-    return status;
+    return span_count;
 }
 
 enum kvr_status survey_use_settle(const struct kvr_survey *survey, struct survey_use *use,
@@ -337,11 +367,11 @@ enum kvr_status survey_use_settle(const struct kvr_survey *survey, struct survey
         .scratch = scratch,
     };
     use->closed = closed;
-    size_t span_count = 0;
     struct layer_span *spans = kvr_alloc(use->cell_count, sizeof *spans, err);
     if (spans == NULL)
         return KVR_NO_MEMORY;
-    enum kvr_status status = list_layers(survey, use, settling.stages, spans, &span_count, err);
+    size_t span_count = list_layers(survey, use, spans);
+    enum kvr_status status = KVR_OK;
     for (; status == KVR_OK && settling.page < plan->page_size_count; settling.page++)
         for (size_t b = 0; status == KVR_OK && b < plan->budget_count; b++)
             status = settle_budget(&settling, spans, span_count, closed, b, err);

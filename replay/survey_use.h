@@ -11,7 +11,7 @@
 struct survey_cell {
     bool finite;    /* the cell has the score, and its group is not excluded */
     size_t heads;   /* vectors in `vectors` */
-    float *vectors; /* heads' vectors for reduce `layer`, else the one smoothed vector */
+    float *vectors; /* of heads until reduce `layer`; then the smoothed one, if groups compete */
     float *
         layer_vector; /* [T] of reduce `layer`, not smoothed; the first cell of the layer owns it */
     uint64_t **quotas; /* [page sizes] of [budgets]; NULL: the uniform ones */
@@ -32,7 +32,14 @@ enum kvr_status survey_use_take(struct survey_use *use, size_t index, const stru
                                 const struct kvr_scored *scored, size_t use_index,
                                 struct kvr_error *err);
 
-/* Settles layer vectors and quotas. `closed`: the gate lets full-attention layers keep all. */
+/*
+ * After the take of cell `index` and of all before it: pools the layer that ends there, where the
+ * use reduces over layers, so that heads' vectors are held for the layers in work alone.
+ */
+enum kvr_status survey_use_taken(const struct kvr_survey *survey, struct survey_use *use,
+                                 size_t use_index, size_t index, struct kvr_error *err);
+
+/* Settles quotas. `closed`: the gate lets full-attention layers keep all. */
 enum kvr_status survey_use_settle(const struct kvr_survey *survey, struct survey_use *use,
                                   size_t use_index, bool closed, struct kvr_select_scratch *scratch,
                                   struct kvr_error *err);

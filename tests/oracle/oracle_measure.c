@@ -245,10 +245,11 @@ bool holds_needle(const struct candidates *c, struct span needle)
 double dilution(double owner_mass, double eta, const double *slack, long siblings, double tau,
                 double non_sinks)
 {
-    double C = exp(-eta / tau), D = 0;
+    /* D / C, because both can be too small for a double at low temperatures. */
+    double ratio = 0;
     for (long j = 0; j < siblings; j++)
-        D += exp(slack[j] / tau) * pow(non_sinks, -1 / tau);
-    return owner_mass * D / (C + D);
+        ratio += exp((slack[j] + eta - log(non_sinks)) / tau);
+    return isinf(ratio) ? owner_mass : owner_mass * ratio / (1 + ratio);
 }
 
 /* The theorem speaks of real numbers: the pooled value at the peak is not rounded to float. */
