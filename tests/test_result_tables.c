@@ -462,6 +462,31 @@ START_TEST(test_one_set_for_a_layer)
 }
 END_TEST
 
+/* Both heads keep the first two tokens before their own: 0 1, then 3 2 and 4 2. */
+START_TEST(test_protected_tokens_of_heads)
+{
+    static const char *policies[] = {"kept=asked/head/none/sinks:2"};
+    kvr_summary_free(&summary);
+    kvr_plan_free(&plan);
+    run(policies, 1, false);
+    assert_table("measures.csv",
+                 "trace,sample,layer,group,scorer,policy,page_size,budget,context,ratio,quota,"
+                 "selected,uor,kept_tokens,retained_mass,future_mass,future_weight,future_peak,"
+                 "peak_weight,output_error",
+                 "t.h5,0,0,0,last,kept,1,0.25,8,2,2,2,1,2,0.1875,0,1.25,0,0.4375,\n"
+                 "t.h5,0,0,0,last,kept,1,0.5,8,2,4,5,1.25,5,0.8125,0.8,1.25,0.857142857,0.4375,\n"
+                 "t.h5,0,0,0,last,kept,4,0.25,8,2,1,1,1,4,0.53125,0.2,1.25,0.142857143,0.4375,\n",
+                 12);
+    assert_table("needles.csv",
+                 "trace,sample,layer,group,scorer,policy,page_size,budget,needle,start,end,"
+                 "kept_fraction,pooled_mass,rank,needle_future,needle_future_weight",
+                 "t.h5,0,0,0,last,kept,1,0.25,0,3,5,0,,2,0,1\n"
+                 "t.h5,0,0,0,last,kept,1,0.5,0,3,5,1,,2,1,1\n"
+                 "t.h5,0,0,0,last,kept,4,0.25,0,3,5,0.5,,0,0.25,1\n",
+                 12);
+}
+END_TEST
+
 Suite *kvr_suite_result_tables(void)
 {
     Suite *suite = suite_create("result_tables");
@@ -478,6 +503,7 @@ Suite *kvr_suite_result_tables(void)
     tcase_add_test(tables, test_independent_at_equal_memory);
     tcase_add_test(tables, test_allocations);
     tcase_add_test(tables, test_one_set_for_a_layer);
+    tcase_add_test(tables, test_protected_tokens_of_heads);
     suite_add_tcase(suite, tables);
     return suite;
 }
