@@ -50,7 +50,7 @@ endif
 # ---------------------------------------------------------------------------- flags
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef \
             -Wvla -Wconversion $(if $(CI),-Werror)
-OPT_release := -O3 -g
+OPT_release := -O2 -g1
 OPT_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 OPT_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 OPT_tsan    := -O1 -g -fsanitize=thread
@@ -101,7 +101,11 @@ build/kvreplay: build/release/kvreplay
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)$(CC) $(BASE_CFLAGS) $(HOT) $(CFLAGS) -MMD -MP -c $< -o $@
+
+# Loops over tokens are worth the longer compilation; the rest is not.
+$(call object,$(wildcard replay/*.c) $(wildcard formats/element*.c) formats/chunk_decode.c \
+    analysis/overlap.c analysis/bounds.c analysis/curve.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
 
 # Style and script of the report become lines of C strings.
 $(BUILD)/generated/%.inc: %
