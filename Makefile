@@ -104,8 +104,9 @@ $(BUILD)/%.o: %.c
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(HOT) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Loops over tokens are worth the longer compilation; the rest is not.
-$(call object,$(wildcard replay/*.c) $(wildcard formats/element*.c) formats/chunk_decode.c \
-    analysis/overlap.c analysis/bounds.c analysis/curve.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
+$(call object,$(wildcard replay/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
+    analysis/overlap.c analysis/bounds.c analysis/curve.c formats/base/shortest.c formats/base/text.c \
+    formats/table.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
 
 # Style and script of the report become lines of C strings.
 $(BUILD)/generated/%.inc: %
