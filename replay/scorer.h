@@ -15,9 +15,9 @@
 #include "formats/trace.h"
 
 enum kvr_score_source {
-    KVR_FROM_PROMPT_ROWS, /* attention: mean of the last rows before P */
-    KVR_FROM_DECODE_ROWS, /* attention: mean of the rows from P on */
-    KVR_FROM_ACCUMULATED, /* accumulated */
+    KVR_FROM_PROMPT_ROWS, /* attention, or query and key: mean of the last rows before P */
+    KVR_FROM_DECODE_ROWS, /* the same: mean of the rows from P on */
+    KVR_FROM_ACCUMULATED, /* accumulated, or query and key */
     KVR_FROM_KEY,         /* key */
     KVR_FROM_COLUMN,      /* scores/<name> */
     KVR_FROM_POSITION,    /* nothing: the same for all heads, excludes nothing */
