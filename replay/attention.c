@@ -11,7 +11,7 @@
 #include "replay/attention_tile.h"
 
 enum {
-    STRIP_TILES = 8,
+    STRIP_TILES = 6,
     STRIP_ROWS = STRIP_TILES * KVR_TILE_QUERIES,
     READ_VALUES = 1 << 16, /* of keys or queries that are read at a time */
 };
