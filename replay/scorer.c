@@ -236,11 +236,11 @@ const char *kvr_score_needs(const struct kvr_score *score)
 {
     switch (score->scorer->source) {
     case KVR_FROM_PROMPT_ROWS:
-        return "attention, or query and key, with prompt rows";
+        return "attention (or query and key) with prompt rows";
     case KVR_FROM_DECODE_ROWS:
-        return "attention, or query and key, with decode rows";
+        return "attention (or query and key) with decode rows";
     case KVR_FROM_ACCUMULATED:
-        return "accumulated, or query of every prompt row and key";
+        return "accumulated (or key and the query of every prompt row)";
     case KVR_FROM_KEY:
         return "key";
     case KVR_FROM_COLUMN:
