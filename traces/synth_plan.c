@@ -119,6 +119,21 @@ static enum kvr_status check_premise(const struct kvr_synth_options *options, st
     return KVR_OK;
 }
 
+/* What only query, key and value can give. */
+static enum kvr_status check_rows(const struct kvr_synth_options *options, struct kvr_error *err)
+{
+    if (!options->attention && !options->qkv)
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "attention: expected rows, or query, key and value, found neither");
+    if (!(options->softcap >= 0) || isinf(options->softcap))
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "softcap: expected a number of at least 0, found %g",
+                        options->softcap);
+    if (options->softcap > 0 && !options->qkv)
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "softcap: expected rows from query, key and value, found head profiles");
+    return KVR_OK;
+}
+
 enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct kvr_error *err)
 {
     enum kvr_status status = check_shape(options, err);
@@ -135,9 +150,9 @@ enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct 
     if (options->rows + options->decode == 0 && !options->accumulated && !options->columns)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "rows: expected at least one row, column sums or columns, found none");
-    if (!options->attention && !options->qkv)
-        return kvr_fail(err, KVR_BAD_ARGUMENT,
-                        "attention: expected rows, or query, key and value, found neither");
+    status = check_rows(options, err);
+    if (status != KVR_OK)
+        return status;
     status = options->premise ? check_premise(options, err) : KVR_OK;
     return status == KVR_OK && options->qkv ? check_qkv(options, err) : status;
 }
@@ -281,6 +296,8 @@ void kvr_synth_plan_layer(struct kvr_synth_plan *plan, uint32_t layer)
     plan->layer.sink_logits = options->sink_logits;
     if (options->qkv)
         plan->layer.scale = 1 / sqrt(options->head_dim);
+    if (options->softcap > 0)
+        plan->layer.softcap = options->softcap;
     uint64_t sample_key = kvr_synth_key(options->seed, plan->sample_number);
     plan->layer_key = kvr_synth_key(sample_key, 1 + (uint64_t)layer);
 }

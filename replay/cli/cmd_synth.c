@@ -43,6 +43,7 @@ static const struct kvr_option options_of_synth[] = {
     {"--qkv", NULL,
      "adds query (of the recorded rows), key and value, and computes the rows from them"},
     {"--head-dim", "D", "head size with --qkv, 16 … 1024 (32)"},
+    {"--softcap", "C", "with --qkv, logits are C tanh(logit / C), 0 for no cap (0)"},
     {"--seed", "N", "another seed, another trace (0)"},
     {"--threads", "N", "threads; the trace is the same for any number (all processors, at most 4)"},
     {NULL, NULL, NULL},
@@ -200,6 +201,9 @@ static enum kvr_status read_options(const struct kvr_command *command,
     if (status == KVR_OK)
         status = kvr_argument_double("--nan", kvr_argument(command, arguments, "--nan"), 0, 1,
                                      &options->nan_fraction, err);
+    if (status == KVR_OK)
+        status = kvr_argument_double("--softcap", kvr_argument(command, arguments, "--softcap"), 0,
+                                     1e6, &options->softcap, err);
     if (status == KVR_OK)
         status = read_word(command, arguments, "--accumulated", yes_no_words, &accumulated, err);
     if (status == KVR_OK)
