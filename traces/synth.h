@@ -45,6 +45,7 @@ struct kvr_synth_options {
     bool qkv;          /* query, key and value, from which the rows are computed; queries are those
                           of the recorded rows */
     uint32_t head_dim; /* with qkv */
+    double softcap;    /* with qkv: of the logits; 0: none */
     uint64_t seed;
     unsigned threads;
 };
