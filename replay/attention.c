@@ -253,10 +253,12 @@ static void weigh_row(const struct kvr_attention *attention, size_t i)
     float greatest = tile->greatest(row + from, (size_t)(to - from));
     double sum = tile->weigh(row + from, (size_t)(to - from), greatest);
     float factor = (float)(1 / sum);
-    if (isfinite(factor))
+    if (isfinite(factor)) {
         strip->factors[i] = factor;
-    else /* NaN times the 0 of what it does not see would be NaN, too */
-        fill(row, seen, end, NAN);
+        return;
+    }
+    fill(row, from, to, 0); /* not NaN, as a product with the factor would be */
+    fill(row, seen, end, NAN);
 }
 
 /* The strip that starts with `row` of `wanted` rows. */

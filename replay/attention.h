@@ -13,8 +13,8 @@
  * What holds of the numbers. Products and logits are in float, a row's sum in double, a weight is
  * rounded to float; sums over rows add these floats in double in ascending order of the rows. With
  * s = the greatest sum_d |scale q_d k_d| of a row, a weight w differs from the exact one by less
- * than w 2^-24 (4 (D + 8) s + 32 + 16 softcap), or 2^-126, plus as much as rounding the elements to
- * float makes where they are doubles. Weights below e^-87 of a row's greatest are 0. The bits are
+ * than w 2^-24 (4 (D + 8) s + 32 + 16 softcap) + e^-87, and w 2^-22 s more where elements are
+ * doubles, which are rounded to float. Weights below e^-87 of a row's greatest are 0. The bits are
  * the same for any number of threads, any choice of rows, scorers or layers, and for all variants
  * of the loops, so on all machines.
  */
