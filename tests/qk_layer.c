@@ -90,6 +90,9 @@ static void write_rows(struct made_trace *made)
 {
     static double rows[QK_HEADS * QK_TOKENS * QK_TOKENS], sums[QK_HEADS * QK_TOKENS];
     size_t tokens = qk.sample.context_length, count = qk.sample.query_count;
+    double declared = qk.layer.scale;
+    if (fabs(qk.recorded_scale) > 0)
+        qk.layer.scale = qk.recorded_scale;
     memset(sums, 0, sizeof sums);
     for (size_t h = 0; h < qk.sample.query_heads; h++)
         for (size_t q = 0; q < count; q++) {
@@ -100,6 +103,7 @@ static void write_rows(struct made_trace *made)
             for (size_t t = 0; counts && t < tokens; t++)
                 sums[h * tokens + t] += row[t];
         }
+    qk.layer.scale = declared;
     if (qk.attention)
         made_trace_data(made, "attention", KVR_DOUBLE, qk.sample.query_heads, count, tokens, rows);
     if (qk.accumulated)

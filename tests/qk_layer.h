@@ -19,8 +19,10 @@ struct qk_layer {
     uint64_t positions[QK_TOKENS];
     size_t width;
     enum kvr_element kind;
-    /* Which datasets are written; rows and sums are those of the definition. */
+    /* Which datasets are written; rows and sums are those of the definition, with the layer's scale
+       or, if this is not 0, another one. */
     bool attention, accumulated, value;
+    double recorded_scale;
     double query[QK_HEADS][QK_TOKENS][QK_WIDTH]; /* [head][row] */
     double key[QK_HEADS][QK_TOKENS][QK_WIDTH];   /* [KV head][token] */
     double values[QK_HEADS][QK_TOKENS][QK_WIDTH];
