@@ -236,17 +236,34 @@ const char *kvr_score_needs(const struct kvr_score *score)
 {
     switch (score->scorer->source) {
     case KVR_FROM_PROMPT_ROWS:
-        return "attention (or query and key) with prompt rows";
+        return "attention with prompt rows";
     case KVR_FROM_DECODE_ROWS:
-        return "attention (or query and key) with decode rows";
+        return "attention with decode rows";
     case KVR_FROM_ACCUMULATED:
-        return "accumulated (or key and the query of every prompt row)";
+        return "accumulated";
     case KVR_FROM_KEY:
         return "key";
     case KVR_FROM_COLUMN:
         return "the column in scores";
     case KVR_FROM_POSITION:
         return "nothing";
+    }
+    return "";
+}
+
+const char *kvr_score_instead(const struct kvr_score *score)
+{
+    switch (score->scorer->source) {
+    case KVR_FROM_PROMPT_ROWS:
+        return " (or key and query of prompt rows)";
+    case KVR_FROM_DECODE_ROWS:
+        return " (or key and query of decode rows)";
+    case KVR_FROM_ACCUMULATED:
+        return " (or key and query of every prompt row)";
+    case KVR_FROM_KEY:
+    case KVR_FROM_COLUMN:
+    case KVR_FROM_POSITION:
+        break;
     }
     return "";
 }

@@ -94,6 +94,9 @@ bool kvr_score_available(const struct kvr_score *score, const struct kvr_sample 
 /* What a layer must hold for the score, in words: "attention with decode rows". */
 const char *kvr_score_needs(const struct kvr_score *score);
 
+/* What does as well, to be put behind that: " (or key and query of decode rows)"; may be "". */
+const char *kvr_score_instead(const struct kvr_score *score);
+
 /* How many vectors a group of `ratio` query heads has. */
 size_t kvr_score_vectors(const struct kvr_score *score, const struct kvr_layer *layer);
 

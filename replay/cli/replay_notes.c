@@ -84,10 +84,10 @@ enum kvr_status kvr_replay_check_scores(const struct kvr_plan *plan,
     const struct kvr_use *use = &plan->uses[0];
     const struct kvr_score *score = &plan->scores[use->score];
     return kvr_fail(err, KVR_BAD_INPUT,
-                    "\"%s\": nothing can be replayed: policy %s ranks by %s, which needs %s; it "
+                    "\"%s\": nothing can be replayed: policy %s ranks by %s, which needs %s%s; it "
                     "holds %s",
                     traces[0]->path, plan->policies[use->policy].label, score->label,
-                    kvr_score_needs(score), holdings);
+                    kvr_score_needs(score), kvr_score_instead(score), holdings);
 }
 
 static void note_missing(const struct kvr_plan *plan, const struct kvr_trace *trace)
@@ -96,16 +96,16 @@ static void note_missing(const struct kvr_plan *plan, const struct kvr_trace *tr
     describe_holdings(trace, holdings, sizeof holdings);
     for (size_t s = 0; s < plan->score_count; s++)
         if (plan->scores[s].asked && !kvr_plan_score_in_trace(plan, &plan->scores[s], trace))
-            kvr_print_line(stderr, "note: %s: cannot give scorer %s, which needs %s; it holds %s",
+            kvr_print_line(stderr, "note: %s: cannot give scorer %s, which needs %s%s; it holds %s",
                            trace->name, plan->scores[s].label, kvr_score_needs(&plan->scores[s]),
-                           holdings);
+                           kvr_score_instead(&plan->scores[s]), holdings);
     for (size_t u = 0; u < plan->use_count; u++) {
         const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
         const struct kvr_score *score = &plan->scores[plan->uses[u].score];
         if (!stages->asked && !kvr_plan_score_in_trace(plan, score, trace))
-            kvr_print_line(stderr, "note: %s: policy %s is left out: %s needs %s; it holds %s",
+            kvr_print_line(stderr, "note: %s: policy %s is left out: %s needs %s%s; it holds %s",
                            trace->name, stages->label, score->label, kvr_score_needs(score),
-                           holdings);
+                           kvr_score_instead(score), holdings);
     }
 }
 
