@@ -50,7 +50,7 @@ void kvr_mid_ranks(const double *values, size_t count, struct kvr_ranked *sorted
 }
 
 double kvr_spearman(const double *left, const double *right, size_t count,
-                    struct kvr_spearman_room *room)
+                    const struct kvr_spearman_room *room)
 {
     double both = 0, of_left = 0, of_right = 0, centre = (double)count + 1;
     if (count < KVR_LEAST_RANKED)

@@ -35,6 +35,6 @@ void kvr_mid_ranks(const double *values, size_t count, struct kvr_ranked *sorted
 
 /* NaN for fewer than KVR_LEAST_RANKED pairs, and where one list is constant. No value is NaN. */
 double kvr_spearman(const double *left, const double *right, size_t count,
-                    struct kvr_spearman_room *room);
+                    const struct kvr_spearman_room *room);
 
 #endif
