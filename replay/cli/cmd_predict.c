@@ -7,12 +7,17 @@
 #include "analysis/predict.h"
 #include "formats/base/parallel.h"
 #include "replay/cli/command.h"
+#include "replay/cli/picture_options.h"
 #include "replay/cli/predict_export.h"
+#include "replay/cli/predict_figures.h"
 #include "replay/cli/print_predict.h"
 
 static const struct kvr_option options[] = {
     {"--live", "FILE", "live.csv: what the model did with the kept sets (required)"},
     {"-o", "OUT", "also write predict.csv, predict_points.csv and predict_policies.csv to OUT"},
+    {"--figures", "FIGS", "also draw a scatter figure for each measure and page size into FIGS"},
+    {"--format", "LIST", "of the figures: svg, pdf, png, tex (svg)"},
+    {"--width", "COLUMN", "of a paper: single (3.35 in) or double (6.9 in) (single)"},
     {"--baseline", "POLICY",
      "what the others are paired with, also SCORER/POLICY (random, else the first)"},
     {"--trace", "LIST", "only rows of these traces (all)"},
@@ -95,9 +100,11 @@ static void free_options(struct kvr_predict_options *asked)
 
 static enum kvr_status show(const struct kvr_command *command,
                             const struct kvr_arguments *arguments,
+                            const struct kvr_plot_options *picture,
                             const struct kvr_prediction *prediction, struct kvr_error *err)
 {
     const char *folder = kvr_argument(command, arguments, "-o");
+    const char *figures = kvr_argument(command, arguments, "--figures");
     const struct kvr_predict_shown shown = {
         .baseline = kvr_argument(command, arguments, "--baseline"),
         .all_budgets = kvr_argument(command, arguments, "--budget") != NULL,
@@ -108,6 +115,8 @@ static enum kvr_status show(const struct kvr_command *command,
         status = kvr_text_check(&page, err);
     if (status == KVR_OK && folder != NULL)
         status = kvr_predict_export(prediction, folder, err);
+    if (status == KVR_OK && figures != NULL)
+        status = kvr_predict_figures(prediction, picture, figures, err);
     if (status == KVR_OK)
         fwrite(page.data, 1, page.length, stdout);
     kvr_text_free(&page);
@@ -119,12 +128,15 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
 {
     struct kvr_predict_options asked = {.slack = 0.05};
     struct kvr_prediction prediction = {0};
+    struct kvr_plot_options picture = {0};
     enum kvr_status status = parse_options(command, arguments, &asked, err);
+    if (status == KVR_OK)
+        status = kvr_picture_options_parse(command, arguments, &picture, err);
     if (status == KVR_OK)
         status = kvr_predict(arguments->operands, arguments->operand_count,
                              kvr_argument(command, arguments, "--live"), &asked, &prediction, err);
     if (status == KVR_OK)
-        status = show(command, arguments, &prediction, err);
+        status = show(command, arguments, &picture, &prediction, err);
     kvr_prediction_free(&prediction);
     free_options(&asked);
     return kvr_exit_status(status);

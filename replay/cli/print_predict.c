@@ -79,15 +79,21 @@ static bool any_shown(const struct view *view, unsigned live)
 }
 
 /* The most settings that any measure ranks in a scope. */
-static void count_cell(struct view *view, enum kvr_predict_scope scope, size_t budget,
-                       unsigned live)
+static size_t most_settings(const struct view *view, enum kvr_predict_scope scope, size_t budget,
+                            unsigned live)
 {
     size_t most = 0;
     for (unsigned p = 0; p < KVR_PREDICTORS; p++) {
         const struct kvr_correlation *correlation = at(view, scope, budget, p, live);
         most = correlation->settings > most ? correlation->settings : most;
     }
-    kvr_columns_cell(&view->table, "%zu", most);
+    return most;
+}
+
+static void count_cell(struct view *view, enum kvr_predict_scope scope, size_t budget,
+                       unsigned live)
+{
+    kvr_columns_cell(&view->table, "%zu", most_settings(view, scope, budget, live));
 }
 
 static void rho_cell(struct view *view, enum kvr_predict_scope scope, size_t budget,
@@ -134,7 +140,11 @@ static void heading_rows(struct view *view, unsigned live)
 
 static void measure_row(struct view *view, unsigned predictor, unsigned live)
 {
-    kvr_columns_cell(&view->table, "%s", kvr_predictors[predictor].heading);
+    size_t ranked = at(view, KVR_OVER_ALL, 0, predictor, live)->settings;
+    if (ranked < most_settings(view, KVR_OVER_ALL, 0, live))
+        kvr_columns_cell(&view->table, "%s (of %zu)", kvr_predictors[predictor].heading, ranked);
+    else
+        kvr_columns_cell(&view->table, "%s", kvr_predictors[predictor].heading);
     rho_cell(view, KVR_OVER_ALL, 0, predictor, live);
     for (size_t b = 0; b < view->section->budget_count; b++)
         rho_cell(view, KVR_WITHIN_BUDGET, b, predictor, live);
