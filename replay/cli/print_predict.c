@@ -140,11 +140,13 @@ static void heading_rows(struct view *view, unsigned live)
 
 static void measure_row(struct view *view, unsigned predictor, unsigned live)
 {
+    const char *heading =
+        kvr_predict_heading(&view->prediction->data, (enum kvr_predictor)predictor);
     size_t ranked = at(view, KVR_OVER_ALL, 0, predictor, live)->settings;
     if (ranked < most_settings(view, KVR_OVER_ALL, 0, live))
-        kvr_columns_cell(&view->table, "%s (of %zu)", kvr_predictors[predictor].heading, ranked);
+        kvr_columns_cell(&view->table, "%s (of %zu)", heading, ranked);
     else
-        kvr_columns_cell(&view->table, "%s", kvr_predictors[predictor].heading);
+        kvr_columns_cell(&view->table, "%s", heading);
     rho_cell(view, KVR_OVER_ALL, 0, predictor, live);
     for (size_t b = 0; b < view->section->budget_count; b++)
         rho_cell(view, KVR_WITHIN_BUDGET, b, predictor, live);
@@ -160,14 +162,15 @@ static void add_best(struct view *view, unsigned live)
     const struct kvr_best *best = &view->section->best[live];
     if (best->best == KVR_PREDICTORS)
         return;
-    kvr_text_add(view->page, "  %s ranks best %s", kvr_predictors[best->best].heading,
+    kvr_text_add(view->page, "  %s ranks best %s",
+                 kvr_predict_heading(&view->prediction->data, best->best),
                  best->scope == KVR_EQUAL_MEMORY ? "at equal memory" : "within budgets");
     if (best->second == KVR_PREDICTORS || isnan(best->lead.estimate)) {
         kvr_text_string(view->page, "\n");
         return;
     }
-    kvr_text_add(view->page, ", ahead of %s by %+.2f", kvr_predictors[best->second].heading,
-                 best->lead.estimate);
+    kvr_text_add(view->page, ", ahead of %s by %+.2f",
+                 kvr_predict_heading(&view->prediction->data, best->second), best->lead.estimate);
     if (!kvr_interval_exists(&best->lead))
         kvr_text_string(view->page, "; no interval\n");
     else
