@@ -30,9 +30,16 @@ static void add_count(struct kvr_text *text, uint64_t count, const char *noun)
 static void add_head(struct view *view)
 {
     const struct kvr_predict_data *data = &view->prediction->data;
+    size_t samples = 0;
+    for (size_t s = 0; s < data->sample_count; s++) {
+        bool any = false;
+        for (size_t i = 0; i < data->setting_count; i++)
+            any = any || data->settings[i].lived[s];
+        samples += any;
+    }
     add_count(view->page, data->matched_rows, "live row");
     kvr_text_string(view->page, " of ");
-    add_count(view->page, data->sample_count, "sample");
+    add_count(view->page, samples, "sample");
     kvr_text_string(view->page, " and ");
     add_count(view->page, data->setting_count, "setting");
     kvr_text_string(view->page, " (policy, page size, budget) beside the replay's measures\n");
