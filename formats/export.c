@@ -255,11 +255,77 @@ static enum kvr_status export_sample(struct exporting *exporting, const struct k
     return status;
 }
 
+/* ------------------------------------------------------------------------------ filters */
+
+static bool layer_holds(const struct kvr_layer *layer, const char *name)
+{
+    const struct {
+        const char *name;
+        const struct kvr_dataset *dataset;
+    } datasets[] = {
+        {"attention", layer->attention}, {"accumulated", layer->accumulated},
+        {"query", layer->query},         {"key", layer->key},
+        {"value", layer->value},
+    };
+    for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++)
+        if (datasets[i].dataset != NULL && strcmp(datasets[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < layer->column_count; i++)
+        if (strncmp(name, "scores/", 7) == 0 && strcmp(layer->columns[i].name, name + 7) == 0)
+            return true;
+    return false;
+}
+
+static bool sample_holds(const struct kvr_sample *sample, const char *name)
+{
+    return (sample->token_count > 0 && strcmp(name, "tokens") == 0) ||
+           (sample->query_count > 0 && strcmp(name, "query_positions") == 0) ||
+           (sample->needle_count > 0 && strcmp(name, "needles") == 0);
+}
+
+/* True if a sample of this name, a layer of this number, or a dataset of this name is there. */
+static bool trace_holds(const struct kvr_trace *trace, const char *sample, const uint32_t *layer,
+                        const char *dataset)
+{
+    for (size_t s = 0; s < trace->sample_count; s++) {
+        const struct kvr_sample *own = &trace->samples[s];
+        if ((sample != NULL && strcmp(own->name, sample) == 0) ||
+            (dataset != NULL && sample_holds(own, dataset)))
+            return true;
+        for (size_t l = 0; l < own->layer_count; l++)
+            if ((layer != NULL && own->layers[l].number == *layer) ||
+                (dataset != NULL && layer_holds(&own->layers[l], dataset)))
+                return true;
+    }
+    return false;
+}
+
+/* Everything that is asked for by name must be there. */
+static enum kvr_status check_filter(const struct kvr_trace *trace,
+                                    const struct kvr_export_filter *filter, struct kvr_error *err)
+{
+    for (size_t i = 0; i < filter->sample_count; i++)
+        if (!trace_holds(trace, filter->samples[i], NULL, NULL))
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--samples: \"%s\" has no sample \"%s\"",
+                            trace->path, filter->samples[i]);
+    for (size_t i = 0; i < filter->layer_count; i++)
+        if (!trace_holds(trace, NULL, &filter->layers[i], NULL))
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--layers: \"%s\" has no layer %u", trace->path,
+                            filter->layers[i]);
+    for (size_t i = 0; i < filter->dataset_count; i++)
+        if (!trace_holds(trace, NULL, NULL, filter->datasets[i]))
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "--dataset: \"%s\" has no \"%s\"", trace->path,
+                            filter->datasets[i]);
+    return KVR_OK;
+}
+
 enum kvr_status kvr_export_write(struct kvr_trace *trace, const struct kvr_export_filter *filter,
                                  const char *path, size_t *arrays, struct kvr_error *err)
 {
     struct exporting exporting = {.trace = trace, .filter = filter};
-    enum kvr_status status = kvr_npz_writer_open(path, &exporting.writer, err);
+    enum kvr_status status = check_filter(trace, filter, err);
+    if (status == KVR_OK)
+        status = kvr_npz_writer_open(path, &exporting.writer, err);
     if (status != KVR_OK)
         return status;
     for (size_t i = 0; status == KVR_OK && i < trace->sample_count; i++)
@@ -267,10 +333,6 @@ enum kvr_status kvr_export_write(struct kvr_trace *trace, const struct kvr_expor
             status = export_sample(&exporting, &trace->samples[i], err);
     *arrays = exporting.arrays;
     kvr_text_free(&exporting.place);
-    if (status == KVR_OK && exporting.arrays == 0)
-        status = kvr_fail(err, KVR_BAD_ARGUMENT,
-                          "\"%s\" holds nothing of what --samples, --layers and --dataset name",
-                          trace->path);
     if (status == KVR_OK)
         return kvr_npz_writer_commit(exporting.writer, err);
     kvr_npz_writer_abandon(exporting.writer);

@@ -23,8 +23,8 @@ struct kvr_export_filter {
     char *const *datasets; /* "attention", "scores/gate", "tokens", "query_positions", "needles" */
 };
 
-/* Writes the file; *arrays is how many it holds. KVR_BAD_ARGUMENT if that is none. Memory is that
-   of one block of rows. */
+/* Writes the file; *arrays is how many it holds. KVR_BAD_ARGUMENT names what the filter asks for
+   and the trace lacks. Memory is that of one block of rows. */
 enum kvr_status kvr_export_write(struct kvr_trace *trace, const struct kvr_export_filter *filter,
                                  const char *path, size_t *arrays, struct kvr_error *err);
 

@@ -500,8 +500,11 @@ enum kvr_status kvr_import_plan_make(struct kvr_archive *const *archives, size_t
             kvr_fail(err, KVR_BAD_INPUT, "\"%s\": expected an object of array names", options->map);
     if (status == KVR_OK)
         status = sort_all(&sorting, archives, archive_count, err);
-    if (status == KVR_OK && plan->sample_count == 0)
-        status = kvr_fail(err, KVR_BAD_INPUT, "no array is of a kind that a trace holds");
+    if (status == KVR_OK && plan->sample_count == 0) {
+        kvr_fail(err, KVR_BAD_INPUT, "no array bears a name that a trace knows");
+        status =
+            kvr_hint(err, "names are as \"attention\" or \"layers/3/key\"; --map gives others");
+    }
     for (size_t i = 0; status == KVR_OK && i < plan->sample_count; i++) {
         struct kvr_import_sample *sample = &plan->samples[i];
         if (sample->layer_count > 0)

@@ -109,12 +109,12 @@ static enum kvr_status understand_type(const char *descr, struct kvr_array *arra
     uint64_t size = 0;
     char order = descr[0];
     snprintf(array->type_name, sizeof array->type_name, "%s", descr);
+    if (order != '\0' && descr[1] == 'O')
+        return kvr_fail(err, KVR_UNSUPPORTED,
+                        "it holds Python objects, which only Python can read");
     if (strchr("<>|=", order) == NULL || order == '\0' || descr[1] == '\0' ||
         !kvr_parse_unsigned(descr + 2, 1, 1 << 20, &size))
         return kvr_fail(err, KVR_BAD_INPUT, "header: \"%s\" is no type of numbers", descr);
-    if (descr[1] == 'O')
-        return kvr_fail(err, KVR_UNSUPPORTED,
-                        "it holds Python objects, which only Python can read");
     array->element_size = (size_t)size;
     array->kind = KVR_ARRAY_OTHER;
     array->big_endian = order == '>';
