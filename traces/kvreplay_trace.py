@@ -14,6 +14,8 @@ well. Needs numpy and h5py. It must not know how rows come about: that is kvrepl
 """
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import os
 from typing import Any, Iterable, Mapping, Optional, Sequence, Tuple
@@ -69,6 +71,55 @@ def stored(values: np.ndarray, element: str) -> Tuple[np.ndarray, str]:
     return rounded, element
 
 
+class Sink(io.RawIOBase):
+    """The file that HDF5 writes to. The first error is kept, and what comes after it dropped.
+
+    HDF5 cannot close a file that it cannot write to; it would try again, and crash, at exit.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.error: Optional[OSError] = None
+        self._file = open(path, "w+b", buffering=0)
+
+    def _try(self, action: Any, otherwise: Any) -> Any:
+        if self.error is None:
+            try:
+                return action()
+            except OSError as error:
+                self.error = error
+        return otherwise
+
+    def write(self, data: Any) -> int:
+        def all_of_it() -> int:
+            rest = memoryview(data).cast("B")
+            while len(rest) > 0:
+                rest = rest[self._file.write(rest):]
+            return len(data)
+
+        return self._try(all_of_it, len(data))
+
+    def readinto(self, buffer: Any) -> int:
+        return self._file.readinto(buffer)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def truncate(self, size: Optional[int] = None) -> int:
+        return self._try(lambda: self._file.truncate(size), size or 0)
+
+    def finish(self) -> None:
+        """On to the disk, which may be full only now. May be called again."""
+        if self._file.closed:
+            return
+        try:
+            self._try(lambda: os.fsync(self._file.fileno()), None)
+        finally:
+            self._file.close()  # unbuffered: nothing is left to write
+
+
 class TraceWriter:
     """A trace in the making; a context manager. An error in the block leaves the previous file."""
 
@@ -82,27 +133,26 @@ class TraceWriter:
         self.deflate = deflate
         self.samples = 0
         self._temporary = self.path + ".tmp"
+        try:
+            self._sink = Sink(self._temporary)
+        except OSError as error:
+            raise self._failed(error) from error
+        self._file: Optional[h5py.File] = h5py.File(self._sink, "w", libver=("earliest", "v110"))
         attributes = {"format": "kvreplay-trace", "version": 1, "model": model, "producer": producer}
-        self._file: Optional[h5py.File] = None
-        self._do(lambda: self._open({name: value for name, value in attributes.items() if value != ""}))
+        self._file.attrs.update({name: value for name, value in attributes.items() if value != ""})
 
-    def _open(self, attributes: Mapping[str, Any]) -> None:
-        self._file = h5py.File(self._temporary, "w", libver=("earliest", "v110"))
-        self._file.attrs.update(attributes)
+    def _failed(self, error: Exception) -> TraceError:
+        return TraceError(f'"{self.path}": could not be written: {getattr(error, "strerror", None) or error}')
 
     def _do(self, action: Any) -> Any:
-        """Does what writes; h5py's errors are long and of several kinds, ours are one line."""
+        """Does what writes, and looks at whether it could."""
         try:
-            return action()
+            result = action()
         except (OSError, RuntimeError) as error:
-            raise TraceError(f'"{self.path}": could not be written: {self._reason(error)}') from error
-
-    def _reason(self, error: Exception) -> str:
-        text = " ".join(str(error).split())
-        for number in (28, 27, 122, 13, 30, 2, 21):  # no space, too large, quota, access, ...
-            if getattr(error, "errno", None) == number or os.strerror(number) in text:
-                return os.strerror(number)
-        return text
+            raise self._failed(self._sink.error or error) from error
+        if self._sink.error is not None:
+            raise self._failed(self._sink.error)
+        return result
 
     def sample(self, name: Optional[str] = None, *, prompt_length: Optional[int] = None,
                context_length: Optional[int] = None, query_heads: Optional[int] = None,
@@ -137,30 +187,23 @@ class TraceWriter:
             self.abandon()
             raise TraceError(f'"{self.path}": expected at least one sample, found none')
         try:
-            self._do(self._finish)
+            self._do(self._file.close)
+            self._file = None
+            self._do(self._sink.finish)
+            self._do(lambda: os.replace(self._temporary, self.path))
         except TraceError:
             self.abandon()
             raise
 
-    def _finish(self) -> None:
-        assert self._file is not None
-        self._file.close()
-        self._file = None
-        with open(self._temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(self._temporary, self.path)
-
     def abandon(self) -> None:
         """Removes what was written; a file of that name from before stays."""
         file, self._file = self._file, None
-        try:
-            if file is not None:
+        if file is not None:
+            with contextlib.suppress(OSError, RuntimeError):
                 file.close()
-        except (OSError, RuntimeError):
-            pass  # the disk is full still
-        finally:
-            if os.path.exists(self._temporary):
-                os.unlink(self._temporary)
+        self._sink.finish()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._temporary)
 
     def __enter__(self) -> "TraceWriter":
         return self
@@ -234,6 +277,8 @@ class SampleWriter:
                   ("value", value, [(heads[1], n, any_size)])]
         arrays += [(f"scores/{name}", column, [(heads[0], n), (heads[1], n)])
                    for name, column in (scores or {}).items()]
+        if attention is None and accumulated is None and not scores and (query is None or key is None):
+            self._fail(f"/{place}", "attention, accumulated, scores, or query and key", "none of them")
         layer = self._trace._do(lambda: self._group.create_group(place))
         self._trace._do(lambda: layer.attrs.update({k: v for k, v in attributes.items() if v}))
         for name, array, shapes in arrays:
