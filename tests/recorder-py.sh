@@ -20,4 +20,5 @@ run() { # modules, test
 failed=''
 run 'numpy, h5py' trace_writer.py
 run 'numpy, h5py, torch, transformers' recorder_models.py
+run 'numpy, h5py, torch, transformers' recorder_command.py
 [ -z "$failed" ] || { echo "FAILED:$failed"; exit 1; }

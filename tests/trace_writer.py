@@ -123,6 +123,15 @@ class Written(unittest.TestCase):
         self.assertEqual(choose_chunk((32, 32, 100000), 4, 2), (4, 1, 50000))
         self.assertEqual(choose_chunk((8, 100000, 128), 1, 2), (1, 2041, 128))
 
+    def test_texts_of_any_kind(self):
+        with TraceWriter(self.path, model="caf\u00e9") as trace:
+            sample = trace.sample(context_length=LENGTH, query_heads=HEADS, kv_heads=KV_HEADS, query_positions=ROWS,
+                                  generated="a\0b\ud800c")
+            sample.layer(0, attention=layer_of(0)["attention"])
+        with h5py.File(self.path) as file:
+            self.assertEqual(file["samples/0"].attrs["generated"], "a\ufffdb?c")
+        self.clean()
+
     def test_uncompressed(self):
         self.write(deflate=0)
         with h5py.File(self.path) as file:

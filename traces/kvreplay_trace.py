@@ -71,6 +71,13 @@ def stored(values: np.ndarray, element: str) -> Tuple[np.ndarray, str]:
     return rounded, element
 
 
+def storable(value: Any) -> Any:
+    """Texts of models hold anything; strings of HDF5 no zero byte and no half of a character."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
 class Sink(io.RawIOBase):
     """The file that HDF5 writes to. The first error is kept, and what comes after it dropped.
 
@@ -139,7 +146,7 @@ class TraceWriter:
             raise self._failed(error) from error
         self._file: Optional[h5py.File] = h5py.File(self._sink, "w", libver=("earliest", "v110"))
         attributes = {"format": "kvreplay-trace", "version": 1, "model": model, "producer": producer}
-        self._file.attrs.update({name: value for name, value in attributes.items() if value != ""})
+        self._file.attrs.update({name: storable(value) for name, value in attributes.items() if value != ""})
 
     def _failed(self, error: Exception) -> TraceError:
         return TraceError(f'"{self.path}": could not be written: {getattr(error, "strerror", None) or error}')
@@ -173,7 +180,7 @@ class TraceWriter:
         length = int(context_length if ids is None else context_length or len(ids))
         facts = {"context_length": length, "prompt_length": prompt_length, "query_heads": query_heads,
                  "kv_heads": kv_heads, **attributes}
-        sample = SampleWriter(self, name, {k: v for k, v in facts.items() if v is not None})
+        sample = SampleWriter(self, name, {k: storable(v) for k, v in facts.items() if v is not None})
         sample.write_positions(ids, np.asarray(list(query_positions), "<i4"),
                                np.asarray([tuple(span) for span in needles], "<i4"))
         self.samples += 1
