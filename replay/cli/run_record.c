@@ -178,7 +178,7 @@ enum kvr_status kvr_run_identity(const struct kvr_plan *plan, struct kvr_trace *
     return status == KVR_OK ? kvr_text_check(text, err) : status;
 }
 
-static void write_command_line(struct kvr_json *json, const struct kvr_arguments *arguments)
+void kvr_run_record_command_line(struct kvr_json *json, const struct kvr_arguments *arguments)
 {
     kvr_json_list(json, "command_line");
     for (int i = 0; i < arguments->argc; i++)
@@ -193,7 +193,7 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct
     struct kvr_json json = {.text = &text};
     kvr_json_object(&json, NULL);
     kvr_json_string(&json, "version", KVREPLAY_VERSION);
-    write_command_line(&json, record->arguments);
+    kvr_run_record_command_line(&json, record->arguments);
     write_options(&json, record->plan);
     kvr_json_array(&json, "inputs");
     enum kvr_status status = KVR_OK;

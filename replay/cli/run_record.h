@@ -35,7 +35,8 @@ struct kvr_run_record {
 enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct kvr_tables *tables,
                                      struct kvr_error *err);
 
-/* Adds to a record what does not depend on the run: host, threads, device, instruction set. */
+/* Members of a record: the command line; host, threads, device, instruction set. */
+void kvr_run_record_command_line(struct kvr_json *json, const struct kvr_arguments *arguments);
 void kvr_run_record_machine(struct kvr_json *json, unsigned threads);
 
 /*

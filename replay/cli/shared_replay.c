@@ -17,7 +17,7 @@
 #include "replay/cli/ranks.h"
 #include "replay/cli/readable.h"
 
-enum { MOST_SHARDS = 1000000, LARGEST_PLAN = 64 << 20 };
+enum { LARGEST_PLAN = 64 << 20 };
 
 enum kvr_status kvr_parse_shard(const char *text, size_t *shard, size_t *shards,
                                 struct kvr_error *err)
@@ -29,10 +29,10 @@ enum kvr_status kvr_parse_shard(const char *text, size_t *shard, size_t *shards,
     uint64_t i = 0, n = 0;
     if (slash != NULL && (size_t)(slash - text) < sizeof index)
         memcpy(index, text, (size_t)(slash - text));
-    if (slash == NULL || !kvr_parse_unsigned(slash + 1, 1, MOST_SHARDS, &n) ||
+    if (slash == NULL || !kvr_parse_unsigned(slash + 1, 1, KVR_MOST_SHARDS, &n) ||
         !kvr_parse_unsigned(index, 1, n, &i))
         return kvr_fail(err, KVR_BAD_ARGUMENT, "--shard: \"%s\" must be i/n with 1 <= i <= n <= %d",
-                        text, MOST_SHARDS);
+                        text, KVR_MOST_SHARDS);
     *shard = (size_t)i;
     *shards = (size_t)n;
     return KVR_OK;

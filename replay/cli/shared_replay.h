@@ -14,6 +14,8 @@
 #include "replay/cli/run_record.h"
 #include "replay/units.h"
 
+enum { KVR_MOST_SHARDS = 1000000 };
+
 /* Fill the first members; the rest starts zeroed. */
 struct kvr_shared_replay {
     const struct kvr_plan *plan;
