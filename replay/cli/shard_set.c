@@ -184,8 +184,9 @@ static enum kvr_status check_complete(const struct kvr_shard_set *set, struct kv
     if (missing > 0) {
         struct kvr_text ranges = {0};
         kvr_text_ranges(&ranges, numbers, missing, MOST_RANGES);
-        status = kvr_fail(err, KVR_BAD_INPUT, "of %zu shards %s %s missing", set->count,
-                          ranges.data != NULL ? ranges.data : "some", missing == 1 ? "is" : "are");
+        status = kvr_fail(err, KVR_BAD_INPUT, "shard%s %s of %zu %s missing",
+                          missing == 1 ? "" : "s", ranges.data != NULL ? ranges.data : "?",
+                          set->count, missing == 1 ? "is" : "are");
         kvr_text_free(&ranges);
     }
     free(numbers);
