@@ -175,7 +175,7 @@ $(FUZZERS) $(BENCHES): %: %.o $(LIBRARY)
 	$(link) $^ $(LIBS)
 
 check: all $(SUITES) $(ORACLE) $(TABLES) ## runs every test; PARTS="suites golden …" chooses
-	@BUILD=$(BUILD) VARIANT=$(VARIANT) tests/check.sh $(PARTS)
+	@BUILD=$(BUILD) VARIANT=$(VARIANT) MPI=$(MPI) tests/check.sh $(PARTS)
 
 record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record
