@@ -99,7 +99,7 @@ link      = $(call say,LINK)$(linker) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 .PHONY: all demo paper check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
-all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay
+all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay; MPI=1: for mpirun
 
 .PHONY: latest
 latest: $(COMMAND)

@@ -159,10 +159,11 @@ START_TEST(test_what_is_no_part)
     size_t length;
     write_small();
     char *bytes = scratch_read("a.part", &length);
-    bytes = realloc(bytes, length + 8);
-    ck_assert_ptr_nonnull(bytes);
-    memset(bytes + length, 0, 8);
-    scratch_write("b.part", bytes, length + 8);
+    char *longer = calloc(1, length + 8);
+    ck_assert_ptr_nonnull(longer);
+    memcpy(longer, bytes, length);
+    scratch_write("b.part", longer, length + 8);
+    free(longer);
     assert_refused("b.part", "expected the end of the file");
     memset(bytes, 'z', 8);
     scratch_write("b.part", bytes, length);

@@ -90,14 +90,12 @@ static enum kvr_status compare_plans(const struct kvr_shared_replay *shared, con
     return kvr_hint(err, "these are parts of another replay; without --resume they are removed");
 }
 
-/* A plan that cannot be read belongs to no parts that could be used. */
+/* Where no plan can be read there is nothing to compare: the stamps of the parts decide. */
 static enum kvr_status check_old_plan(const struct kvr_shared_replay *shared, const char *path,
-                                      const struct kvr_text *text, bool *found,
-                                      struct kvr_error *err)
+                                      const struct kvr_text *text, struct kvr_error *err)
 {
     struct kvr_json_document ours, theirs;
-    *found = kvr_json_read(path, LARGEST_PLAN, &theirs, NULL) == KVR_OK;
-    if (!*found)
+    if (kvr_json_read(path, LARGEST_PLAN, &theirs, NULL) != KVR_OK)
         return KVR_OK;
     enum kvr_status status = kvr_json_parse(text->data, text->length, &ours, err);
     if (status == KVR_OK) {
@@ -124,15 +122,14 @@ static enum kvr_status write_plan(const char *path, const struct kvr_text *text,
 
 static enum kvr_status claim_folder(struct kvr_shared_replay *shared, struct kvr_error *err)
 {
-    bool found = false;
     struct kvr_text text = {0};
     char *path = kvr_part_folder_plan(shared->folder, err);
     enum kvr_status status = path != NULL ? KVR_OK : KVR_NO_MEMORY;
     if (status == KVR_OK)
         status = describe_plan(shared, &text, &shared->run, err);
     if (status == KVR_OK)
-        status = check_old_plan(shared, path, &text, &found, err);
-    if (status == KVR_OK && !(found && shared->resume))
+        status = check_old_plan(shared, path, &text, err);
+    if (status == KVR_OK && !shared->resume)
         kvr_part_folder_clear(shared->folder);
     if (status == KVR_OK)
         status = kvr_part_folder_make(shared->folder, err);
@@ -227,6 +224,8 @@ enum kvr_status kvr_shared_replay_gather(const struct kvr_shared_replay *shared,
         const struct kvr_sample *sample = &shared->traces[unit->trace]->samples[unit->sample];
         status = kvr_results_take_part(results, shared->folder, &stamp, sample, err);
     }
+    if (status != KVR_OK && err->hint[0] == '\0' && kvr_ranks_count() > 1)
+        kvr_hint(err, "all ranks must see the same folder %s", shared->folder);
     return status;
 }
 
