@@ -62,3 +62,6 @@ for wrong in 0/3 4/3 1 /2 1/ 1/2/3 1/0; do
     shard $wrong d
     echo "exit $?" >&2
 done
+# Kept sets go to one file, so nothing may cut the replay.
+shard 1/3 d --keep kept.h5
+echo "exit $?" >&2
