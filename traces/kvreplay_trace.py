@@ -279,7 +279,8 @@ class SampleWriter:
 
     def _check_facts(self, name: str) -> None:
         if not is_name(name) or name in self._trace._file.get("samples", ()):
-            self._fail("", "a name that is new and has no slash", ascii(name))
+            self.place = "/samples"
+            self._fail("", "a name that is new and has no slash", ascii(name)[:80])
         prompt = self.facts.get("prompt_length", self.length)
         self._check_whole("", self.facts, (("context_length", 1, 2**31 - 1),))
         self._check_whole("", self.facts, (("prompt_length", 1, self.length),))
@@ -289,7 +290,7 @@ class SampleWriter:
     def _check_whole(self, where: str, facts: Mapping[str, Any], ranges: Iterable[Tuple[str, int, int]]) -> None:
         for name, least, most in ranges:
             if name in facts and not is_whole(facts[name], least, most):
-                self._fail(f"{where}@{name}", f"a whole number, {least} ... {most}", repr(facts[name]))
+                self._fail(f"{where}@{name}", f"{least} ... {most}", repr(facts[name]))
 
     def check_end(self) -> None:
         """A sample without layers cannot be read; called when the next one starts, and at the end."""
