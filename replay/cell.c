@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "replay/rows.h"
+#include "replay/backend.h"
 
 static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
 {
@@ -50,48 +50,6 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
     return KVR_OK;
 }
 
-/* The sum of a vector, or NaN where the vector is not finite. */
-static double total_of(const float *vector, size_t count)
-{
-    double total = 0;
-    for (size_t t = 0; t < count; t++) {
-        if (!isfinite(vector[t]))
-            return NAN;
-        total += (double)vector[t];
-    }
-    return total;
-}
-
-/* --nan zero: the paper's rule. */
-static void replace_not_finite(float *vector, size_t count, uint64_t *replaced)
-{
-    for (size_t t = 0; t < count; t++)
-        if (!isfinite(vector[t])) {
-            vector[t] = 0;
-            (*replaced)++;
-        }
-}
-
-static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *scored)
-{
-    size_t count = cell->candidates.count;
-    for (size_t h = 0; h < scored->heads; h++) {
-        float *vector = scored->vectors + h * count;
-        scored->totals[h] = total_of(vector, count);
-        if (isnan(scored->totals[h]) && cell->plan->nan == KVR_NAN_ZERO) {
-            replace_not_finite(vector, count, &scored->replaced);
-            scored->totals[h] = total_of(vector, count);
-        }
-        scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
-    }
-    if (scored->not_finite > 0 || !scored->score->weighted)
-        return;
-    for (size_t h = 0; h < scored->heads; h++)
-        scored->entropies[h] = kvr_entropy_isolated(
-            &cell->plan->entropy, scored->vectors + h * count, count, cell->candidates.sinks);
-    kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
-}
-
 static void total_future(struct kvr_future *future, size_t count)
 {
     double mass = 0, peak = 0;
@@ -130,8 +88,10 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
     enum kvr_status status = lay_out(cell, err);
     if (status == KVR_OK)
         status = take_vectors(cell, wanted, err);
+    if (status == KVR_OK && plan->compute != NULL)
+        status = plan->compute->backend->enter(plan->compute, cell, err);
     if (status == KVR_OK)
-        status = kvr_rows_load(cell, err);
+        status = kvr_backend_rows(cell, err);
     if (status == KVR_OK)
         total_future(&cell->future, cell->candidates.count);
     for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++) {
@@ -140,9 +100,18 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
             status = scored->score->scorer->compute(cell, scored, err);
         if (status != KVR_OK)
             break;
-        finish_vectors(cell, scored);
-        if (scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
+        status = kvr_backend_statistics(cell, scored, err);
+        if (status == KVR_OK && scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
             status = refuse_not_finite(cell, scored, err);
     }
+    if (status != KVR_OK)
+        kvr_cell_unload(cell);
     return status;
+}
+
+void kvr_cell_unload(struct kvr_cell *cell)
+{
+    if (cell->lane != NULL)
+        cell->lane->backend->leave(cell->lane);
+    cell->lane = NULL;
 }

@@ -17,6 +17,8 @@
 #include "replay/candidates.h"
 #include "replay/plan.h"
 
+struct kvr_lane;
+
 /* The score vectors of a group under one scorer. */
 struct kvr_scored {
     const struct kvr_score *score;
@@ -62,17 +64,22 @@ struct kvr_cell {
     size_t scored_count;       /* scores that this layer can give, in the plan's order */
     struct kvr_scored *scored;
     struct kvr_future future;
+    struct kvr_lane *lane; /* on the device that computes; NULL: the CPU does all */
     struct kvr_room *room; /* of this thread; memory taken lives as long as the cell */
 };
 
 /*
  * Loads the cell `key` into *cell with memory of `room`, those scores i of the plan for which
  * wanted[i] (NULL: all). Errors are those of reading, or
- * KVR_BAD_INPUT with the place if a vector is not finite and the plan says `fail`.
+ * KVR_BAD_INPUT with the place if a vector is not finite and the plan says `fail`. A loaded cell is
+ * given back with kvr_cell_unload.
  */
 enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
                               struct kvr_trace *trace, const struct kvr_cell_key *key,
                               struct kvr_room *room, struct kvr_cell *cell, struct kvr_error *err);
+
+/* Gives back what the cell holds of a device; its other memory is the room's. */
+void kvr_cell_unload(struct kvr_cell *cell);
 
 /* True if the sample has needles and this one lies among the layer's candidates. */
 static inline bool kvr_cell_holds_needle(const struct kvr_cell *cell, size_t needle)

@@ -142,5 +142,8 @@ enum kvr_status kvr_cell_replay(const struct kvr_cell_run *run, size_t index,
             status = replay_asked(&state, scored, err);
         kvr_room_return(&thread->room, mark);
     }
-    return status == KVR_OK ? replay_named(&state, err) : status;
+    if (status == KVR_OK)
+        status = replay_named(&state, err);
+    kvr_cell_unload(&state.cell);
+    return status;
 }

@@ -64,6 +64,7 @@ static enum kvr_status work(void *context, size_t index, unsigned thread_index, 
                                         : NULL;
     if (gate != NULL)
         status = gate_cell_take(&surveying->gate_cells[index], &cell, gate, &thread->scratch, err);
+    kvr_cell_unload(&cell);
     return status;
 }
 
