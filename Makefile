@@ -67,8 +67,8 @@ LIBS         := $(call libs_of,$(PKGS)) -lm -pthread
 CHECK_LIBS   := $(call libs_of,check)
 
 # ---------------------------------------------------------------------------- files
-LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c analysis/*.c plots/*.c \
-                     traces/*.c)
+LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c replay/gpu/*.c analysis/*.c \
+                     plots/*.c traces/*.c)
 CLI_SOURCES     := $(wildcard replay/cli/*.c)
 SUITE_SOURCES   := $(wildcard tests/*.c)
 ORACLE_SOURCES  := $(wildcard tests/oracle/oracle*.c)
@@ -76,6 +76,9 @@ TABLES_SOURCES  := $(wildcard tests/oracle/tables*.c)
 TOOL_SOURCES    := $(wildcard tests/fuzz/*.c tests/bench/*.c)
 TEMPLATES       := $(sort $(wildcard plots/*.gp))
 TEMPLATES_C     := $(BUILD)/generated/plots/templates.c
+KERNELS         := $(sort $(wildcard replay/gpu/kernels/*.cl))
+KERNELS_C       := $(BUILD)/generated/replay/gpu/kernel_files.c
+GENERATED_C     := $(TEMPLATES_C) $(KERNELS_C)
 object           = $(patsubst %.c,$(BUILD)/%.o,$(1))
 OBJECTS         := $(call object,$(LIBRARY_SOURCES) $(CLI_SOURCES) $(SUITE_SOURCES) \
                      $(ORACLE_SOURCES) $(TABLES_SOURCES) $(TOOL_SOURCES))
@@ -128,10 +131,22 @@ $(TEMPLATES_C): $(TEMPLATES) Makefile
 	   for name in $$names; do echo "    {\"$$name\", lines_of_$$(echo $$name | tr - _)},"; done; \
 	   echo '    {NULL, NULL}};'; } > $@
 
-$(TEMPLATES_C:.c=.o): $(TEMPLATES_C)
+# So do the kernels, line by line.
+$(KERNELS_C): $(KERNELS) Makefile
+	@mkdir -p $(@D)
+	@{ echo '/* Written by the Makefile: the text of replay/gpu/kernels/NAME.cl. */'; \
+	   echo '#include <stddef.h>'; echo '#include "replay/gpu/kernels.h"'; \
+	   for file in $(KERNELS); do name=$$(basename $$file .cl); names="$$names $$name"; \
+	       echo "static const char *const lines_of_$$name[] = {"; \
+	       sed 's/[\\"]/\\&/g; s/^/    "/; s/$$/",/' $$file; echo '    NULL};'; done; \
+	   echo 'const struct kvr_kernel_file kvr_kernel_files[] = {'; \
+	   for name in $$names; do echo "    {\"$$name\", lines_of_$$name},"; done; \
+	   echo '    {NULL, NULL}};'; } > $@
+
+$(GENERATED_C:.c=.o): %.o: %.c
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(LIBRARY): $(call object,$(LIBRARY_SOURCES)) $(TEMPLATES_C:.c=.o)
+$(LIBRARY): $(call object,$(LIBRARY_SOURCES)) $(GENERATED_C:.c=.o)
 	@rm -f $@
 	$(call say,AR)ar rcs $@ $^
 
@@ -222,4 +237,4 @@ help: ## shows this list
 clean: ## removes build/
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)
+-include $(OBJECTS:.o=.d) $(GENERATED_C:.c=.d)

@@ -83,16 +83,30 @@ double kvr_entropy_raw(const struct kvr_entropy_options *options, const float *v
     return renyi(options->alpha, vector + start, count - start, divisor);
 }
 
+size_t kvr_entropy_start(const struct kvr_entropy_options *options, size_t count, size_t sinks)
+{
+    size_t start = window_start(options, count);
+    return sinks > start ? sinks : start;
+}
+
 double kvr_entropy_isolated(const struct kvr_entropy_options *options, const float *vector,
                             size_t count, size_t sinks)
 {
-    size_t start = window_start(options, count);
-    if (sinks > start)
-        start = sinks;
+    size_t start = kvr_entropy_start(options, count, sinks);
     double rest = sum_of(vector + start, count - start);
     if (rest < guard)
         return KVR_ENTROPY_EMPTY;
     return renyi(options->alpha, vector + start, count - start, rest);
+}
+
+bool kvr_entropy_is_collision(const struct kvr_entropy_options *options)
+{
+    return fabs(options->alpha - 2) <= 0;
+}
+
+double kvr_entropy_from_collision(double rest, double collision)
+{
+    return rest < guard ? KVR_ENTROPY_EMPTY : 0 - log(fmax(collision, guard));
 }
 
 void kvr_entropy_weights(const double *entropies, size_t heads, double tau, double *weights)

@@ -77,14 +77,16 @@ static void pool_entropy(const float *vectors, size_t heads, size_t count, const
 }
 
 const struct kvr_reduce kvr_reduces[] = {
-    {"head", "every query head for itself; the group holds the union", KVR_REDUCE_NOTHING, NULL},
-    {"mean", "mean of the group's heads", KVR_REDUCE_GROUP, pool_mean},
-    {"max", "maximum over the group's heads", KVR_REDUCE_GROUP, pool_max},
-    {"sum", "sum over the group's heads", KVR_REDUCE_GROUP, pool_sum},
-    {"entropy", "heads weighted by sink-isolated Renyi entropy", KVR_REDUCE_GROUP, pool_entropy},
+    {"head", "every query head for itself; the group holds the union", KVR_REDUCE_NOTHING,
+     KVR_POOL_NONE, NULL},
+    {"mean", "mean of the group's heads", KVR_REDUCE_GROUP, KVR_POOL_MEAN, pool_mean},
+    {"max", "maximum over the group's heads", KVR_REDUCE_GROUP, KVR_POOL_MAX, pool_max},
+    {"sum", "sum over the group's heads", KVR_REDUCE_GROUP, KVR_POOL_SUM, pool_sum},
+    {"entropy", "heads weighted by sink-isolated Renyi entropy", KVR_REDUCE_GROUP, KVR_POOL_ENTROPY,
+     pool_entropy},
     {"layer", "mean over all heads of the layer: one set for its groups", KVR_REDUCE_LAYER,
-     pool_mean},
-    {NULL, NULL, KVR_REDUCE_NOTHING, NULL},
+     KVR_POOL_MEAN, pool_mean},
+    {NULL, NULL, KVR_REDUCE_NOTHING, KVR_POOL_NONE, NULL},
 };
 
 const struct kvr_reduce *kvr_reduce_find(const char *name)

@@ -113,12 +113,11 @@ static void round_means(const struct row_sum *sum, size_t head, size_t count)
         vector[t] = (float)(sum->sum[t] / rows);
 }
 
-/* A value that is not finite makes its column's sum so, whatever is added after it. */
-static bool all_finite(const double *values, size_t count)
+bool kvr_rows_finite(const double *sums, size_t count)
 {
     double check = 0;
     for (size_t t = 0; t < count; t++)
-        check += values[t] * 0;
+        check += sums[t] * 0;
     return !isnan(check);
 }
 
@@ -139,7 +138,7 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
         for (size_t i = 0; status == KVR_OK && i < stream.sum_count; i++)
             round_means(&stream.sums[i], h, count);
     }
-    cell->future.finite = all_finite(cell->future.mass, count);
+    cell->future.finite = kvr_rows_finite(cell->future.mass, count);
     return status;
 }
 

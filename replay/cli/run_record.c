@@ -9,6 +9,7 @@
 #include "formats/base/checksum.h"
 #include "formats/base/outfile.h"
 #include "formats/json.h"
+#include "replay/gpu/gpu_backend.h"
 
 static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
 {
@@ -124,7 +125,7 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct
 {
     struct kvr_text text = {0};
     struct kvr_json json = {.text = &text};
-    char host[256] = "";
+    char host[256] = "", device[32];
     gethostname(host, sizeof host - 1);
     kvr_json_object(&json, NULL);
     kvr_json_string(&json, "version", KVREPLAY_VERSION);
@@ -140,7 +141,8 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct
     kvr_json_end(&json);
     kvr_json_string(&json, "host", host);
     kvr_json_unsigned(&json, "threads", record->plan->threads);
-    kvr_json_string(&json, "device", "cpu");
+    kvr_gpu_name(record->plan->compute, device, sizeof device);
+    kvr_json_string(&json, "device", device);
     kvr_json_string(&json, "isa", instruction_set());
     kvr_json_number(&json, "seconds", record->seconds);
     kvr_json_unsigned(&json, "bytes_read", record->bytes_read);

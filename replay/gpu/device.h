@@ -44,6 +44,13 @@ struct kvr_buffer {
     size_t bytes;
 };
 
+/* Memory of the host that a device copies from without a detour. */
+struct kvr_staging {
+    void *bytes;
+    size_t size;
+    uintptr_t handle;
+};
+
 struct kvr_queue;  /* belongs to a host */
 struct kvr_mark;   /* a place in a queue */
 struct kvr_kernel; /* one function of the program */
@@ -69,7 +76,7 @@ struct kvr_device_host {
     void (*close)(struct kvr_device *device);
 
     /* Compiles the program for the device; once, before any queue is made. */
-    enum kvr_status (*build)(struct kvr_device *device, const char *const *parts, size_t part_count,
+    enum kvr_status (*build)(struct kvr_device *device, const char *program,
                              struct kvr_error *err);
 
     enum kvr_status (*open_queue)(struct kvr_device *device, struct kvr_queue **out,
@@ -83,6 +90,10 @@ struct kvr_device_host {
     enum kvr_status (*allocate)(struct kvr_device *device, size_t bytes, struct kvr_buffer *out,
                                 struct kvr_error *err);
     void (*release)(struct kvr_device *device, struct kvr_buffer *buffer);
+
+    enum kvr_status (*stage)(struct kvr_queue *queue, size_t size, struct kvr_staging *out,
+                             struct kvr_error *err);
+    void (*unstage)(struct kvr_queue *queue, struct kvr_staging *staging);
 
     /* Copies are queued; the host's memory must stay as it is until the queue has passed them. */
     enum kvr_status (*upload)(struct kvr_queue *queue, struct kvr_buffer buffer, size_t offset,

@@ -32,6 +32,8 @@ static const struct kvr_library_symbol symbols[] = {
     SYMBOL(SetKernelArg),
     SYMBOL(EnqueueWriteBuffer),
     SYMBOL(EnqueueReadBuffer),
+    SYMBOL(EnqueueMapBuffer),
+    SYMBOL(EnqueueUnmapMemObject),
     SYMBOL(EnqueueNDRangeKernel),
     SYMBOL(EnqueueMarkerWithWaitList),
     SYMBOL(EnqueueBarrierWithWaitList),

@@ -55,7 +55,9 @@ enum {
     CL_TYPE_ACCELERATOR = 1 << 3,
 };
 #define CL_TYPE_ALL UINT64_C(0xFFFFFFFF)
-enum { CL_PROFILED = 1 << 1, CL_READ_WRITE = 1 << 0 };
+enum { CL_PROFILED = 1 << 1 };
+enum { CL_READ_WRITE = 1 << 0, CL_HOST_MEMORY = 1 << 4 };
+enum { CL_MAP_ALL = 1 << 0 | 1 << 1 };
 
 /* The calls; each field is the function of that name with the prefix cl. */
 struct opencl_api {
@@ -83,6 +85,10 @@ struct opencl_api {
                                     uint32_t, const cl_event *, cl_event *);
     cl_status (*EnqueueReadBuffer)(cl_queue, cl_memory, uint32_t, size_t, size_t, void *, uint32_t,
                                    const cl_event *, cl_event *);
+    void *(*EnqueueMapBuffer)(cl_queue, cl_memory, uint32_t, uint64_t, size_t, size_t, uint32_t,
+                              const cl_event *, cl_event *, cl_status *);
+    cl_status (*EnqueueUnmapMemObject)(cl_queue, cl_memory, void *, uint32_t, const cl_event *,
+                                       cl_event *);
     cl_status (*EnqueueNDRangeKernel)(cl_queue, cl_kernel, uint32_t, const size_t *, const size_t *,
                                       const size_t *, uint32_t, const cl_event *, cl_event *);
     cl_status (*EnqueueMarkerWithWaitList)(cl_queue, uint32_t, const cl_event *, cl_event *);

@@ -195,19 +195,12 @@ static void fail_build(const struct opencl_device *device, cl_status failure, st
     kvr_hint(err, "is the driver's kernel cache writable?");
 }
 
-static enum kvr_status build(struct kvr_device *base, const char *const *parts, size_t part_count,
-                             struct kvr_error *err)
+static enum kvr_status build(struct kvr_device *base, const char *program, struct kvr_error *err)
 {
     struct opencl_device *device = opened(base);
     const struct opencl_api *api = device->api;
     cl_status failure = CL_OK;
-    const char **texts = kvr_alloc(part_count, sizeof *texts, err);
-    if (texts == NULL)
-        return KVR_NO_MEMORY;
-    memcpy(texts, parts, part_count * sizeof *texts);
-    device->program =
-        api->CreateProgramWithSource(device->context, (uint32_t)part_count, texts, NULL, &failure);
-    free(texts);
+    device->program = api->CreateProgramWithSource(device->context, 1, &program, NULL, &failure);
     if (failure != CL_OK)
         return failed(device, "compiling the kernels", failure, err);
     char options[128];
@@ -293,6 +286,37 @@ static void release(struct kvr_device *base, struct kvr_buffer *buffer)
     if (buffer->handle != 0)
         opened(base)->api->ReleaseMemObject((cl_memory)buffer->handle);
     *buffer = (struct kvr_buffer){0, 0};
+}
+
+static enum kvr_status stage(struct kvr_queue *queue, size_t size, struct kvr_staging *out,
+                             struct kvr_error *err)
+{
+    struct opencl_device *device = queue->device;
+    cl_status failure = CL_OK;
+    cl_memory memory = device->api->CreateBuffer(device->context, CL_READ_WRITE | CL_HOST_MEMORY,
+                                                 size, NULL, &failure);
+    if (failure != CL_OK)
+        return failed(device, "allocating", failure, err);
+    void *bytes = device->api->EnqueueMapBuffer(queue->queue, memory, 1, CL_MAP_ALL, 0, size, 0,
+                                                NULL, NULL, &failure);
+    if (failure != CL_OK) {
+        device->api->ReleaseMemObject(memory);
+        return failed(device, "mapping memory", failure, err);
+    }
+    *out = (struct kvr_staging){bytes, size, (uintptr_t)memory};
+    return KVR_OK;
+}
+
+static void unstage(struct kvr_queue *queue, struct kvr_staging *staging)
+{
+    const struct opencl_api *api = queue->device->api;
+    if (staging->handle != 0) {
+        cl_memory memory = (cl_memory)staging->handle;
+        api->EnqueueUnmapMemObject(queue->queue, memory, staging->bytes, 0, NULL, NULL);
+        api->Finish(queue->queue);
+        api->ReleaseMemObject(memory);
+    }
+    *staging = (struct kvr_staging){NULL, 0, 0};
 }
 
 static enum kvr_status upload(struct kvr_queue *queue, struct kvr_buffer buffer, size_t offset,
@@ -410,6 +434,8 @@ const struct kvr_device_host kvr_opencl_host = {
     .drop_kernel = drop_kernel,
     .allocate = allocate,
     .release = release,
+    .stage = stage,
+    .unstage = unstage,
     .upload = upload,
     .download = download,
     .launch = launch,
