@@ -98,9 +98,9 @@ enum kvr_status kvr_ranking_keep(const struct kvr_cell *cell, const struct kvr_r
         bool joins = sets->together && v > 0;
         for (size_t b = 0; b < sets->count; b++)
             own[b] = joins ? further + b * words : sets->sets[b][v];
-        status = kvr_keep_first(sets->protect, ranking->pages, ranking->unit_scores[v],
-                                sets->quotas, sets->protect_quotas, sets->count, own, cell->room,
-                                scratch, err);
+        status =
+            kvr_keep_first(sets->protect, ranking->pages, ranking->unit_scores[v], sets->quotas,
+                           sets->protect_quotas, sets->count, own, cell->room, scratch, err);
         for (size_t b = 0; joins && status == KVR_OK && b < sets->count; b++)
             kvr_bitmap_unite(sets->sets[b][0], own[b], words);
     }

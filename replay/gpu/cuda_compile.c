@@ -32,9 +32,15 @@ struct nvrtc_api {
     }
 
 static const struct kvr_library_symbol symbols[] = {
-    SYMBOL(CreateProgram),     SYMBOL(DestroyProgram),  SYMBOL(CompileProgram),
-    SYMBOL(GetProgramLogSize), SYMBOL(GetProgramLog),   SYMBOL(GetPTXSize),
-    SYMBOL(GetPTX),            SYMBOL(GetNumSupportedArchs), SYMBOL(GetSupportedArchs),
+    SYMBOL(CreateProgram),
+    SYMBOL(DestroyProgram),
+    SYMBOL(CompileProgram),
+    SYMBOL(GetProgramLogSize),
+    SYMBOL(GetProgramLog),
+    SYMBOL(GetPTXSize),
+    SYMBOL(GetPTX),
+    SYMBOL(GetNumSupportedArchs),
+    SYMBOL(GetSupportedArchs),
     SYMBOL(GetErrorString),
 };
 
@@ -46,7 +52,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void load(void)
 {
     static const char *const names[] = {
-        "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so",
+        "libnvrtc.so.13",
+        "libnvrtc.so.12",
+        "libnvrtc.so",
+        "/usr/local/cuda/lib64/libnvrtc.so",
         NULL,
     };
     load_status = kvr_library_load("cuda", names, symbols, sizeof symbols / sizeof *symbols, &nvrtc,

@@ -270,8 +270,8 @@ static enum kvr_status upload(struct kvr_queue *queue, struct kvr_buffer buffer,
     const struct cuda_device *device = queue->device;
     cuda_result result = bytes > 0 ? device->api->CtxSetCurrent(device->context) : CUDA_OK;
     if (result == CUDA_OK && bytes > 0)
-        result = device->api->MemcpyHtoDAsync_v2(buffer.handle + offset, from, bytes,
-                                                 queue->stream);
+        result =
+            device->api->MemcpyHtoDAsync_v2(buffer.handle + offset, from, bytes, queue->stream);
     return done(device, "uploading", result, err);
 }
 
@@ -281,8 +281,7 @@ static enum kvr_status download(struct kvr_queue *queue, struct kvr_buffer buffe
     const struct cuda_device *device = queue->device;
     cuda_result result = bytes > 0 ? device->api->CtxSetCurrent(device->context) : CUDA_OK;
     if (result == CUDA_OK && bytes > 0)
-        result =
-            device->api->MemcpyDtoHAsync_v2(to, buffer.handle + offset, bytes, queue->stream);
+        result = device->api->MemcpyDtoHAsync_v2(to, buffer.handle + offset, bytes, queue->stream);
     return done(device, "downloading", result, err);
 }
 

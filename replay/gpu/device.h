@@ -76,8 +76,7 @@ struct kvr_device_host {
     void (*close)(struct kvr_device *device);
 
     /* Compiles the program for the device; once, before any queue is made. */
-    enum kvr_status (*build)(struct kvr_device *device, const char *program,
-                             struct kvr_error *err);
+    enum kvr_status (*build)(struct kvr_device *device, const char *program, struct kvr_error *err);
 
     enum kvr_status (*open_queue)(struct kvr_device *device, struct kvr_queue **out,
                                   struct kvr_error *err);

@@ -51,9 +51,9 @@ void gpu_lane_close(struct gpu_lane *lane)
 {
     const struct kvr_device_host *host = host_of(lane);
     struct kvr_buffer *const buffers[] = {
-        &lane->sums,     &lane->mass,  &lane->peak, &lane->results, &lane->counts,   &lane->weights,
-        &lane->pooled,   &lane->units, &lane->cuts, &lane->sets,    &lane->together, &lane->sizes,
-        &lane->smoothed, &lane->pairs,
+        &lane->sums,     &lane->mass,   &lane->peak,     &lane->results, &lane->counts,
+        &lane->weights,  &lane->pooled, &lane->units,    &lane->cuts,    &lane->sets,
+        &lane->together, &lane->sizes,  &lane->smoothed, &lane->pairs,
     };
     for (size_t i = 0; i < GPU_SLOTS; i++) {
         struct gpu_slot *slot = &lane->slots[i];

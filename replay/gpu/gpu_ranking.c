@@ -34,9 +34,9 @@ static enum kvr_status launch_pool(struct gpu_lane *lane, const struct kvr_ranki
     bool mean = ranking->reduce->kind == KVR_POOL_MEAN;
     double divisor = mean ? (double)heads->vectors : 1;
     if (ranking->reduce->kind == KVR_POOL_MAX)
-        return GPU_LAUNCH(lane, 0, GPU_POOL_MAXIMA, groups, err,
-                          KVR_ARGUMENT(heads->buffer.handle), KVR_ARGUMENT(head_count),
-                          KVR_ARGUMENT(count), KVR_ARGUMENT(lane->pooled.handle));
+        return GPU_LAUNCH(lane, 0, GPU_POOL_MAXIMA, groups, err, KVR_ARGUMENT(heads->buffer.handle),
+                          KVR_ARGUMENT(head_count), KVR_ARGUMENT(count),
+                          KVR_ARGUMENT(lane->pooled.handle));
     enum kvr_status status =
         weighted ? upload_weights(lane, ranking->scored, err)
                  : gpu_reserve(lane, &lane->weights, heads->vectors, sizeof(double), err);
@@ -80,8 +80,7 @@ static enum kvr_status smooth(struct gpu_lane *lane, const struct kvr_ranking *r
     uint32_t width = ranking->smooth.width;
     enum gpu_kernel kernel =
         ranking->smooth.kind == KVR_SMOOTH_AVG ? GPU_SMOOTH_MEANS : GPU_SMOOTH_MAXIMA;
-    enum kvr_status status =
-        gpu_reserve(lane, &lane->smoothed, (size_t)items, sizeof(float), err);
+    enum kvr_status status = gpu_reserve(lane, &lane->smoothed, (size_t)items, sizeof(float), err);
     if (status == KVR_OK)
         status = GPU_LAUNCH(lane, 0, kernel, gpu_groups(lane, (size_t)items), err,
                             KVR_ARGUMENT(stage->buffer.handle), KVR_ARGUMENT(count),
@@ -103,11 +102,10 @@ static enum kvr_status score_pages(struct gpu_lane *lane, const struct kvr_ranki
     if (status != KVR_OK)
         return status;
     if (ranking->page_reduce == KVR_PAGE_MAX)
-        status = GPU_LAUNCH(lane, 0, GPU_PAGE_MAXIMA, groups, err,
-                            KVR_ARGUMENT(stage->buffer.handle), KVR_ARGUMENT(count),
-                            KVR_ARGUMENT(first), KVR_ARGUMENT(size), KVR_ARGUMENT(first_page),
-                            KVR_ARGUMENT(units), KVR_ARGUMENT(items),
-                            KVR_ARGUMENT(lane->units.handle));
+        status = GPU_LAUNCH(
+            lane, 0, GPU_PAGE_MAXIMA, groups, err, KVR_ARGUMENT(stage->buffer.handle),
+            KVR_ARGUMENT(count), KVR_ARGUMENT(first), KVR_ARGUMENT(size), KVR_ARGUMENT(first_page),
+            KVR_ARGUMENT(units), KVR_ARGUMENT(items), KVR_ARGUMENT(lane->units.handle));
     else
         status = GPU_LAUNCH(lane, 0, GPU_PAGE_SUMS, groups, err, KVR_ARGUMENT(stage->buffer.handle),
                             KVR_ARGUMENT(count), KVR_ARGUMENT(first), KVR_ARGUMENT(size),
@@ -176,9 +174,9 @@ static enum kvr_status scores_of(struct gpu_lane *lane, const struct kvr_ranking
         return KVR_OK;
     status = gpu_reserve(lane, &lane->units, ranking->vector_count * n, sizeof(float), err);
     for (size_t v = 0; status == KVR_OK && v < ranking->vector_count; v++)
-        status = lane->compute->device->host->upload(
-            lane->slots[0].queue, lane->units, v * n * sizeof(float), ranking->unit_scores[v],
-            n * sizeof(float), err);
+        status = lane->compute->device->host->upload(lane->slots[0].queue, lane->units,
+                                                     v * n * sizeof(float), ranking->unit_scores[v],
+                                                     n * sizeof(float), err);
     lane->rankings++; /* units no longer hold what was made last */
     *scores = lane->units;
     return status;
@@ -231,10 +229,10 @@ static enum kvr_status launch_unite(struct gpu_lane *lane, const struct kvr_rank
     if (status == KVR_OK)
         status = gpu_reserve(lane, &lane->sizes, sets->count, sizeof(uint32_t), err);
     if (status == KVR_OK)
-        status = GPU_LAUNCH(lane, 0, GPU_UNITE_SETS, sets->count, err,
-                            KVR_ARGUMENT(lane->sets.handle), KVR_ARGUMENT(heads),
-                            KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
-                            KVR_ARGUMENT(lane->together.handle), KVR_ARGUMENT(lane->sizes.handle));
+        status =
+            GPU_LAUNCH(lane, 0, GPU_UNITE_SETS, sets->count, err, KVR_ARGUMENT(lane->sets.handle),
+                       KVR_ARGUMENT(heads), KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
+                       KVR_ARGUMENT(lane->together.handle), KVR_ARGUMENT(lane->sizes.handle));
     return status;
 }
 

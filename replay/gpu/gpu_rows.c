@@ -143,10 +143,10 @@ static enum kvr_status round_head(struct gpu_stream *stream, unsigned slot, size
         struct gpu_vectors *vectors = &lane->vectors[sum->scored - stream->cell->scored];
         double rows = (double)(sum->rows.end - sum->rows.begin);
         uint64_t from = i * count;
-        status = GPU_LAUNCH(lane, slot, GPU_ROUND_MEANS, gpu_groups(lane, (size_t)count), err,
-                            KVR_ARGUMENT(lane->sums.handle), KVR_ARGUMENT(from), KVR_ARGUMENT(rows),
-                            KVR_ARGUMENT(count), KVR_ARGUMENT(to),
-                            KVR_ARGUMENT(vectors->buffer.handle));
+        status =
+            GPU_LAUNCH(lane, slot, GPU_ROUND_MEANS, gpu_groups(lane, (size_t)count), err,
+                       KVR_ARGUMENT(lane->sums.handle), KVR_ARGUMENT(from), KVR_ARGUMENT(rows),
+                       KVR_ARGUMENT(count), KVR_ARGUMENT(to), KVR_ARGUMENT(vectors->buffer.handle));
         if (status == KVR_OK)
             status = stream->host->download(lane->slots[slot].queue, vectors->buffer,
                                             to * sizeof(float), sum->scored->vectors + to,

@@ -18,8 +18,8 @@ static enum kvr_status take_sums(struct gpu_lane *lane, const struct kvr_cell *c
 {
     struct kvr_buffer vectors;
     uint64_t count = cell->candidates.count, sinks = cell->candidates.sinks;
-    uint64_t start = kvr_entropy_start(&cell->plan->entropy, cell->candidates.count,
-                                       cell->candidates.sinks);
+    uint64_t start =
+        kvr_entropy_start(&cell->plan->entropy, cell->candidates.count, cell->candidates.sinks);
     size_t heads = scored->heads;
     enum kvr_status status = gpu_vectors_of(lane, cell, scored, &vectors, err);
     if (status == KVR_OK)

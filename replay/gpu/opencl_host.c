@@ -348,8 +348,8 @@ static enum kvr_status launch(struct kvr_queue *queue, struct kvr_kernel *kernel
     const struct opencl_api *api = queue->device->api;
     cl_status failure = CL_OK;
     for (size_t i = 0; failure == CL_OK && i < argument_count; i++)
-        failure = api->SetKernelArg(kernel->kernel, (uint32_t)i, arguments[i].size,
-                                    arguments[i].value);
+        failure =
+            api->SetKernelArg(kernel->kernel, (uint32_t)i, arguments[i].size, arguments[i].value);
     size_t group = queue->device->base.group, items = groups * group;
     if (failure == CL_OK && groups > 0)
         failure = api->EnqueueNDRangeKernel(queue->queue, kernel->kernel, 1, NULL, &items, &group,

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Replay on a device against the CPU: every case of the oracle, random synthetic traces and small
+# memories must give the same tables, byte for byte; what a device cannot do must be told in one
+# line. DEVICE names the device (opencl); without it everything is skipped, and said so.
+# `gpu.sh [NAME…]` runs the named cases alone.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+: "${BUILD:=$root/build/release}"
+: "${KVREPLAY:=$BUILD/kvreplay}"
+: "${TRACES:=$root/traces}"
+: "${DEVICE:=opencl}"
+: "${RANDOM_TRACES:=40}"
+tables="$BUILD/tests/oracle/tables"
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+
+if ! "$KVREPLAY" devices | grep -q "^${DEVICE%%:*}:"; then
+    "$KVREPLAY" devices | grep "^${DEVICE%%:*} "
+    echo "skipped: there is no device $DEVICE"
+    exit 0
+fi
+
+passed=0
+failed=0
+note() { # name, status
+    if [ "$2" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $1"
+    fi
+}
+
+rows=$("$KVREPLAY" help policies |
+    awk '/^Policies:/ { on = 1; next } /^$/ { on = 0 } on && /^  [a-z]/ { print $1 }' | paste -s -d , -)
+[ -n "$rows" ] || exit 1
+
+trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//'; }
+
+# One case; says what differs. Options hold no blanks within, so they are split as they stand.
+# shellcheck disable=SC2086
+run_case() { # trace, options
+    work="$scratch/work"
+    rm -rf "$work"
+    mkdir "$work"
+    case $1 in
+    synth*)
+        trace="$work/synth.h5"
+        "$KVREPLAY" synth "$trace" ${1#synth} >/dev/null || return 1
+        ;;
+    *) trace="$TRACES/$1" ;;
+    esac
+    "$KVREPLAY" replay "$trace" -o "$work/cpu" --quiet $2 >/dev/null || return 1
+    "$KVREPLAY" replay "$trace" -o "$work/device" --quiet --threads 2 --device "$DEVICE" $2 >/dev/null || return 1
+    "$tables" "$work/cpu" "$work/device" || return 1
+    for table in "$work"/cpu/*.csv; do
+        cmp "$table" "$work/device/${table##*/}" || return 1
+    done
+}
+
+# A trace and options that follow from a number.
+random_case() { # number
+    awk -v seed="$1" '
+        function pick(list,    n, item) { n = split(list, item, " "); return item[int(rand() * n) + 1] }
+        BEGIN {
+            srand(seed)
+            ratio = int(rand() * 16) + 1; kv = pick("1 1 2 3")
+            tokens = int(exp(log(8) + rand() * log(400)))
+            printf "synth --seed %d --tokens %d --rows %d --decode %d --query-heads %d --kv-heads %d", \
+                seed, tokens, int(rand() * 40) + 1, int(rand() * 4), ratio * kv, kv
+            printf " --layers %d --needles 0 --element %s --byte-order %s", int(rand() * 3) + 1, \
+                pick("half half half bfloat16 float double"), pick("little little big")
+            if (rand() < 0.3) printf " --ties"
+            if (rand() < 0.2) printf " --nan 0.3"
+            if (rand() < 0.2 && tokens > 8) printf " --pad %d", int(rand() * tokens / 2)
+            if (rand() < 0.2 && tokens > 8) printf " --window %d", int(rand() * tokens) + 1
+            printf "|--page-size %s --page-reduce %s --nan %s --match %s", \
+                pick("1 1,16 1,3,7 64 5"), pick("max mean sum"), pick("exclude zero"), \
+                pick("nominal nominal physical")
+            if (rand() < 0.5) printf " --policy ROWS"
+        }'
+}
+
+asked=" $* "
+while IFS='|' read -r name trace options; do
+    name=$(echo "$name" | trim)
+    case $name in '' | '#'*) continue ;; esac
+    case $asked in "  " | *" $name "*) ;; *) continue ;; esac
+    options=$(echo "$options" | sed "s/ROWS/$rows/")
+    run_case "$(echo "$trace" | trim)" "$options" </dev/null
+    note "$name" $?
+done <"$root/tests/oracle/cases.txt"
+
+if [ $# -eq 0 ]; then
+    seed=1
+    while [ "$seed" -le "$RANDOM_TRACES" ]; do
+        case=$(random_case "$seed" | sed "s/ROWS/$rows/")
+        run_case "${case%%|*}" "${case#*|}"
+        note "random $seed: $case" $?
+        seed=$((seed + 1))
+    done
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
