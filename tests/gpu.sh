@@ -69,7 +69,7 @@ random_case() { # number
             ratio = int(rand() * 16) + 1; kv = pick("1 1 2 3")
             tokens = int(exp(log(8) + rand() * log(400)))
             printf "synth --seed %d --tokens %d --rows %d --decode %d --query-heads %d --kv-heads %d", \
-                seed, tokens, int(rand() * 40) + 1, int(rand() * 4), ratio * kv, kv
+                seed, tokens, int(rand() * (tokens < 40 ? tokens : 40)) + 1, int(rand() * 4), ratio * kv, kv
             printf " --layers %d --needles 0 --element %s --byte-order %s", int(rand() * 3) + 1, \
                 pick("half half half bfloat16 float double"), pick("little little big")
             if (rand() < 0.3) printf " --ties"
