@@ -4,7 +4,7 @@
 #include "replay/backend.h"
 
 #include "replay/rows.h"
-#include "replay/statistics.h"
+#include "replay/scored.h"
 
 static enum kvr_status enter_cpu(struct kvr_compute *compute, struct kvr_cell *cell,
                                  struct kvr_error *err)

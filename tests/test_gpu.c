@@ -8,7 +8,7 @@
 
 #include "formats/base/random.h"
 #include "replay/bitmap.h"
-#include "replay/statistics.h"
+#include "replay/scored.h"
 #include "tests/device_fixture.h"
 #include "tests/made_cell.h"
 #include "tests/suites.h"

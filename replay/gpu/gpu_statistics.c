@@ -5,7 +5,7 @@
 
 #include "replay/entropy.h"
 #include "replay/gpu/gpu_lane.h"
-#include "replay/statistics.h"
+#include "replay/scored.h"
 
 /* What the kernel finds of each vector. */
 struct sums {

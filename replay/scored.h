@@ -1,8 +1,8 @@
 /*
  * What follows from the score vectors of a group alone: totals, which are finite, entropy weights.
  */
-#ifndef KVR_STATISTICS_H
-#define KVR_STATISTICS_H
+#ifndef KVR_SCORED_H
+#define KVR_SCORED_H
 
 #include "replay/cell.h"
 

@@ -1,7 +1,7 @@
 /*
  * Statistics of score vectors. It must not know where they come from.
  */
-#include "replay/statistics.h"
+#include "replay/scored.h"
 
 #include <math.h>
 
