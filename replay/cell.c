@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "replay/backend.h"
+#include "replay/recompute.h"
 
 static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
 {
@@ -90,6 +91,8 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
         status = take_vectors(cell, wanted, err);
     if (status == KVR_OK && plan->compute != NULL)
         status = plan->compute->backend->enter(plan->compute, cell, err);
+    if (status == KVR_OK)
+        status = kvr_recompute_load(cell, err);
     if (status == KVR_OK)
         status = kvr_backend_rows(cell, err);
     if (status == KVR_OK)
