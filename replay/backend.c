@@ -3,6 +3,7 @@
  */
 #include "replay/backend.h"
 
+#include "replay/recompute.h"
 #include "replay/rows.h"
 #include "replay/scored.h"
 
@@ -42,6 +43,7 @@ static const struct kvr_backend cpu = {
     .enter = enter_cpu,
     .leave = leave_cpu,
     .supports = supports_all,
+    .columns = kvr_recompute_columns,
     .rows = kvr_rows_load,
     .statistics = finish_scored,
     .score = kvr_ranking_score,
@@ -66,6 +68,14 @@ static bool falls_back(const struct kvr_cell *cell, const struct kvr_backend *wh
     if (err != NULL)
         *err = KVR_ERROR_NONE;
     return true;
+}
+
+enum kvr_status kvr_backend_columns(struct kvr_cell *cell, struct kvr_attention *attention,
+                                    struct kvr_row_range rows, struct kvr_error *err)
+{
+    const struct kvr_backend *who = who_does(cell, KVR_STEP_COLUMNS, NULL);
+    enum kvr_status status = who->columns(cell, attention, rows, err);
+    return falls_back(cell, who, status, err) ? cpu.columns(cell, attention, rows, err) : status;
 }
 
 enum kvr_status kvr_backend_rows(struct kvr_cell *cell, struct kvr_error *err)

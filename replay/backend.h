@@ -15,6 +15,7 @@
 #include "replay/ranking.h"
 
 enum kvr_step {
+    KVR_STEP_COLUMNS,    /* column sums of query and key */
     KVR_STEP_ROWS,       /* mean over rows, sums of decode rows */
     KVR_STEP_STATISTICS, /* totals, values that are not finite, entropies */
     KVR_STEP_SCORE,      /* pooling, smoothing, page scores */
@@ -33,7 +34,10 @@ struct kvr_backend {
     bool (*supports)(const struct kvr_cell *cell, enum kvr_step step,
                      const struct kvr_ranking *ranking);
 
-    /* Contracts of kvr_rows_load, kvr_scored_finish, kvr_ranking_score and kvr_ranking_keep. */
+    /* Contracts of kvr_recompute_columns, kvr_rows_load, kvr_scored_finish, kvr_ranking_score and
+     * kvr_ranking_keep. */
+    enum kvr_status (*columns)(struct kvr_cell *cell, struct kvr_attention *attention,
+                               struct kvr_row_range rows, struct kvr_error *err);
     enum kvr_status (*rows)(struct kvr_cell *cell, struct kvr_error *err);
     enum kvr_status (*statistics)(const struct kvr_cell *cell, struct kvr_scored *scored,
                                   struct kvr_error *err);
@@ -59,6 +63,8 @@ struct kvr_lane {
 
 /* The steps, wherever they run. Errors of a device are told unless the plan's compute falls back.
  */
+enum kvr_status kvr_backend_columns(struct kvr_cell *cell, struct kvr_attention *attention,
+                                    struct kvr_row_range rows, struct kvr_error *err);
 enum kvr_status kvr_backend_rows(struct kvr_cell *cell, struct kvr_error *err);
 enum kvr_status kvr_backend_statistics(const struct kvr_cell *cell, struct kvr_scored *scored,
                                        struct kvr_error *err);

@@ -68,7 +68,7 @@ struct kvr_cell {
                                         cannot be had */
     double *column_sums;             /* [r][T] of query and key, where a score needs them and they
                                         are not recorded; else NULL */
-    struct kvr_lane *lane; /* on the device that computes; NULL: the CPU does all */
+    struct kvr_lane *lane;           /* on the device that computes; NULL: the CPU does all */
     struct kvr_room *room;           /* of this thread; memory taken lives as long as the cell */
 };
 

@@ -18,10 +18,8 @@ static const struct {
     enum kvr_step step;
     const char *name;
 } steps[] = {
-    {KVR_STEP_ROWS, "rows"},
-    {KVR_STEP_STATISTICS, "statistics"},
-    {KVR_STEP_SCORE, "scores"},
-    {KVR_STEP_KEEP, "sets"},
+    {KVR_STEP_COLUMNS, "columns"}, {KVR_STEP_ROWS, "rows"}, {KVR_STEP_STATISTICS, "statistics"},
+    {KVR_STEP_SCORE, "scores"},    {KVR_STEP_KEEP, "sets"},
 };
 
 enum { STEPS = sizeof steps / sizeof *steps };

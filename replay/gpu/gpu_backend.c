@@ -76,6 +76,8 @@ static bool supports(const struct kvr_cell *cell, enum kvr_step step,
         return cell->key.layer->attention != NULL;
     case KVR_STEP_KEEP:
         return ranking->pages->count > 0;
+    case KVR_STEP_COLUMNS:
+        return cell->key.sample->context_length < INT32_MAX;
     case KVR_STEP_STATISTICS:
     case KVR_STEP_SCORE:
         break;
@@ -88,6 +90,7 @@ static const struct kvr_backend gpu = {
     .enter = enter,
     .leave = leave,
     .supports = supports,
+    .columns = gpu_columns,
     .rows = gpu_rows,
     .statistics = gpu_statistics,
     .score = gpu_score,

@@ -40,6 +40,10 @@ enum gpu_kernel {
     GPU_SELECT_TOP,
     GPU_UNITE_SETS,
     GPU_COUNT_PAIRS,
+    GPU_TO_FLOATS,
+    GPU_STRIP_LOGITS,
+    GPU_STRIP_WEIGHTS,
+    GPU_STRIP_COLUMNS,
     GPU_KERNELS,
 };
 
@@ -70,6 +74,7 @@ struct gpu_lane {
     struct kvr_buffer results, counts; /* of statistics */
     struct kvr_buffer weights, pooled, smoothed, units;
     struct kvr_buffer cuts, sets, together, sizes, pairs;
+    struct kvr_buffer keys, queries, spans, strip, factors, columns; /* of query and key */
     uint64_t rankings;         /* made so far: names of what is resident */
     struct kvr_buffer ranking; /* of the last one: one of the above */
 };
@@ -121,6 +126,8 @@ enum kvr_status gpu_vectors_of(struct gpu_lane *lane, const struct kvr_cell *cel
                                struct kvr_error *err);
 
 /* The steps (replay/backend.h). */
+enum kvr_status gpu_columns(struct kvr_cell *cell, struct kvr_attention *attention,
+                            struct kvr_row_range rows, struct kvr_error *err);
 enum kvr_status gpu_rows(struct kvr_cell *cell, struct kvr_error *err);
 enum kvr_status gpu_statistics(const struct kvr_cell *cell, struct kvr_scored *scored,
                                struct kvr_error *err);

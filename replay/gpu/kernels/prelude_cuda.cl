@@ -23,5 +23,9 @@ typedef double f64;
 #define BITS_OF_DOUBLE(value) ((u64)__double_as_longlong(value))
 #define ROUND_EVEN(value) rint(value)
 #define MAGNITUDE(value) fabs(value)
-#define EXPONENTIAL(value) exp(value)
-#define TANGENT(value) tanh(value)
+#define FUSED(a, b, c) __fmaf_rn(a, b, c)
+/* NVRTC has no headers. */
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#endif

@@ -30,5 +30,4 @@ typedef double f64;
 #define BITS_OF_DOUBLE(value) as_ulong(value)
 #define ROUND_EVEN(value) rint(value)
 #define MAGNITUDE(value) fabs(value)
-#define EXPONENTIAL(value) exp(value)
-#define TANGENT(value) tanh(value)
+#define FUSED(a, b, c) fma(a, b, c)
