@@ -10,7 +10,7 @@ enum {
     STRIP_BYTES = 64 << 20, /* of logits, about */
     MOST_ROWS = 1024,       /* of a strip */
     ROW_TILE = 64,          /* as in attention.cl */
-    READ_BYTES = 4 << 20,   /* of keys that are read at a time */
+    READ_BYTES = 4 << 20,   /* of keys that are read at a time, at most */
     POSITION_ALIGN = 16,    /* sums of rows go by position modulo 8 */
 };
 
@@ -23,6 +23,7 @@ struct gpu_columns {
     uint64_t first;   /* position of key 0 on the device; a multiple of POSITION_ALIGN */
     size_t keys;      /* on the device */
     size_t strip_rows;
+    size_t read_bytes;    /* of keys at a time */
     uint32_t (*spans)[2]; /* [rows] the keys that each row sees */
 };
 
@@ -79,7 +80,7 @@ static enum kvr_status reserve(struct gpu_columns *columns, struct kvr_error *er
     for (size_t i = 0; status == KVR_OK && i < sizeof wanted / sizeof *wanted; i++)
         status = gpu_reserve(lane, wanted[i].buffer, wanted[i].count, wanted[i].size, err);
     size_t most = rows * width * kvr_element_size(layer->query->type.kind);
-    most = most > READ_BYTES ? most : READ_BYTES;
+    most = most > columns->read_bytes ? most : columns->read_bytes;
     size_t one = width * kvr_element_size(layer->key->type.kind);
     most = most > one ? most : one;
     for (size_t i = 0; status == KVR_OK && i < GPU_SLOTS; i++) {
@@ -122,7 +123,7 @@ static enum kvr_status send_keys(struct gpu_columns *columns, struct kvr_error *
 {
     const struct kvr_dataset *key = columns->cell->key.layer->key;
     size_t bytes = columns->width * kvr_element_size(key->type.kind);
-    size_t step = bytes < READ_BYTES ? READ_BYTES / bytes : 1;
+    size_t step = bytes < columns->read_bytes ? columns->read_bytes / bytes : 1;
     enum kvr_status status = KVR_OK;
     unsigned turn = 0;
     for (size_t t = 0; status == KVR_OK && t < columns->keys; t += step, turn++) {
@@ -238,6 +239,8 @@ enum kvr_status gpu_columns(struct kvr_cell *cell, struct kvr_attention *attenti
     if (status != KVR_OK)
         return status;
     columns.strip_rows = rows_of_strip(&columns);
+    uint64_t share = lane->compute->memory / 16;
+    columns.read_bytes = share < READ_BYTES ? (size_t)share : READ_BYTES;
     status = reserve(&columns, err);
     if (status == KVR_OK)
         status = send_keys(&columns, err);
