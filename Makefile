@@ -28,6 +28,7 @@ packages_of_demo  := build demo
 packages_of_paper := build demo
 packages_of_check := build check
 packages_of_lint  := build check lint
+packages_of_check-gpu := build check
 packages_of_asan  := build check
 packages_of_ubsan := build check
 packages_of_tsan  := build check
@@ -94,7 +95,7 @@ BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper check check-gpu cuda-check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
@@ -182,6 +183,25 @@ $(FUZZERS) $(BENCHES): %: %.o $(LIBRARY)
 check: all $(SUITES) $(ORACLE) $(TABLES) ## runs every test; PARTS="suites golden …" chooses
 	@BUILD=$(BUILD) VARIANT=$(VARIANT) tests/check.sh $(PARTS)
 
+check-gpu: all $(SUITES) $(TABLES) ## runs what a device computes; DEVICE=cuda:1 chooses (opencl)
+	@BUILD=$(BUILD) VARIANT=$(VARIANT) tests/check.sh gpu
+
+# The CUDA form of the kernels, for the compilers that need no device.
+NVCC       ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+NVCC_FLAGS := -std=c++17 --fmad=false -Werror all-warnings -DKVR_GROUP=256 -DKVR_DOUBLES=1 -cubin
+CUDA_PARTS := $(patsubst %,replay/gpu/kernels/%.cl,prelude_cuda numbers)
+
+cuda-check: ## compiles the kernels for CUDA, where there is nvcc
+ifeq ($(NVCC),)
+	@echo 'skipped: there is no nvcc; NVCC=... tells where it is'
+else
+	@mkdir -p $(BUILD)/generated
+	@cat $(CUDA_PARTS) $(filter-out $(CUDA_PARTS) %prelude_opencl.cl,$(KERNELS)) >$(BUILD)/generated/kernels.cu
+	@for model in sm_80 sm_90; do \
+	    $(NVCC) -arch=$$model $(NVCC_FLAGS) -o $(BUILD)/generated/kernels.$$model $(BUILD)/generated/kernels.cu && \
+	    echo "kernels compile for $$model" || exit 1; done
+endif
+
 record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record
 
@@ -233,7 +253,7 @@ install: all ## copies the command to $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(COMMAND) '$(DESTDIR)$(PREFIX)/bin/kvreplay'
 
 help: ## shows this list
-	@awk -F ':.*## ' '/^[a-z ]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
 clean: ## removes build/
 	rm -rf build

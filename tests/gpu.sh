@@ -93,6 +93,45 @@ while IFS='|' read -r name trace options; do
     note "$name" $?
 done <"$root/tests/oracle/cases.txt"
 
+# What goes wrong is told in one line, with at most a hint, and leaves no table.
+refuses() { # exit status, words of the message, settings and options
+    wanted=$1 words=$2
+    shift 2
+    rm -rf "$scratch/refused"
+    env "$1" "$KVREPLAY" replay "$TRACES/smollm2-nan-256.h5" --layers 0 -o "$scratch/refused" --quiet --device "$2" \
+        >/dev/null 2>"$scratch/message"
+    found=$?
+    [ "$found" -eq "$wanted" ] || { echo "exit status $found, expected $wanted"; return 1; }
+    grep -q "^kvreplay replay: .*$words" "$scratch/message" || { cat "$scratch/message"; return 1; }
+    [ "$(grep -vc '^hint: ' "$scratch/message")" -eq 1 ] || { cat "$scratch/message"; return 1; }
+    [ ! -e "$scratch/refused/measures.csv" ]
+}
+
+falls_back() { # settings
+    rm -rf "$scratch/refused"
+    env "$1" "$KVREPLAY" replay "$TRACES/smollm2-nan-256.h5" --layers 0 -o "$scratch/refused" --device auto \
+        >/dev/null 2>"$scratch/message" && grep -q '"device": "[a-z]' "$scratch/refused/run.json"
+}
+
+if [ $# -eq 0 ]; then
+    refuses 1 'out of device memory' KVREPLAY_DEVICE_MEMORY=1000 "$DEVICE"
+    note 'out of memory' $?
+    refuses 2 'must be a number of bytes' KVREPLAY_DEVICE_MEMORY=1G "$DEVICE"
+    note 'memory that is no number' $?
+    refuses 2 'from 0 on' NOTHING=1 "${DEVICE%%:*}:99"
+    note 'no device of that number' $?
+    if [ "${DEVICE%%:*}" = opencl ]; then
+        refuses 1 'no OpenCL platform is installed' OCL_ICD_VENDORS=/nonexistent "$DEVICE"
+        note 'no platform' $?
+        if "$KVREPLAY" devices | grep -q PoCL; then
+            refuses 1 'opencl' POCL_CACHE_DIR=/dev/null "$DEVICE"
+            note 'unwritable cache' $?
+        fi
+    fi
+    falls_back OCL_ICD_VENDORS=/nonexistent
+    note 'auto without a platform' $?
+fi
+
 if [ $# -eq 0 ]; then
     seed=1
     while [ "$seed" -le "$RANDOM_TRACES" ]; do
