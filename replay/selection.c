@@ -68,12 +68,15 @@ enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr
         .quotas = quotas,
         .protect_quotas = quotas,
         .count = cell->plan->budget_count,
+        .counted = true,
     };
     enum kvr_status status = kvr_backend_score(cell, &ranking, err);
     if (status == KVR_OK)
         status = kvr_backend_keep(cell, &ranking, &kept, scratch, err);
     sets->unit_scores = ranking.unit_scores;
     sets->sets = kept.sets;
+    sets->pairs = kept.pairs;
+    sets->unions = kept.unions;
     return status;
 }
 

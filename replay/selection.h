@@ -20,6 +20,9 @@ struct kvr_head_sets {
     float **unit_scores;    /* [heads] of [units]; the vectors themselves at page size 1 */
     const uint64_t *quotas; /* [budgets] k or K */
     uint64_t ***sets;       /* [budgets][heads] bitmaps of units */
+    const uint64_t *pairs;  /* [budgets][heads][heads] units that two sets share; NULL, as the next,
+                               where nobody has counted */
+    const uint64_t *unions; /* [budgets] units of the union */
 };
 
 /* What a survey of the sample settled for a policy in this cell at one page size. */

@@ -68,13 +68,15 @@ random_case() { # number
             srand(seed)
             ratio = int(rand() * 16) + 1; kv = pick("1 1 2 3")
             tokens = int(exp(log(8) + rand() * log(400)))
-            printf "synth --seed %d --tokens %d --rows %d --decode %d --query-heads %d --kv-heads %d", \
-                seed, tokens, int(rand() * (tokens < 40 ? tokens : 40)) + 1, int(rand() * 4), ratio * kv, kv
+            pad = rand() < 0.2 ? int(rand() * tokens / 2) : 0
+            most = tokens - pad < 40 ? tokens - pad : 40
+            printf "synth --seed %d --tokens %d --pad %d --rows %d --decode %d", \
+                seed, tokens, pad, int(rand() * most) + 1, int(rand() * 4)
+            printf " --query-heads %d --kv-heads %d", ratio * kv, kv
             printf " --layers %d --needles 0 --element %s --byte-order %s", int(rand() * 3) + 1, \
                 pick("half half half bfloat16 float double"), pick("little little big")
             if (rand() < 0.3) printf " --ties"
             if (rand() < 0.2) printf " --nan 0.3"
-            if (rand() < 0.2 && tokens > 8) printf " --pad %d", int(rand() * tokens / 2)
             if (rand() < 0.2 && tokens > 8) printf " --window %d", int(rand() * tokens) + 1
             printf "|--page-size %s --page-reduce %s --nan %s --match %s", \
                 pick("1 1,16 1,3,7 64 5"), pick("max mean sum"), pick("exclude zero"), \

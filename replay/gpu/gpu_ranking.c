@@ -236,6 +236,58 @@ static enum kvr_status launch_unite(struct gpu_lane *lane, const struct kvr_rank
     return status;
 }
 
+/* ------------------------------------------------------------------------------ overlap */
+
+/* What the kernels count, as it comes from the device: [quota][head][head] and [quota]. */
+struct counts {
+    uint32_t *pairs, *sizes;
+};
+
+static enum kvr_status launch_counts(struct gpu_lane *lane, const struct kvr_cell *cell,
+                                     const struct kvr_ranking *ranking,
+                                     const struct kvr_ranking_sets *sets, struct counts *counts,
+                                     struct kvr_error *err)
+{
+    uint32_t heads = (uint32_t)ranking->vector_count, quotas = (uint32_t)sets->count;
+    uint32_t words = (uint32_t)kvr_bitmap_words(ranking->pages->count);
+    size_t pairs = sets->count * heads * heads;
+    counts->pairs = kvr_room_take(cell->room, pairs, sizeof *counts->pairs, err);
+    counts->sizes = kvr_room_take(cell->room, sets->count, sizeof *counts->sizes, err);
+    if (counts->pairs == NULL || counts->sizes == NULL)
+        return KVR_NO_MEMORY;
+    enum kvr_status status = gpu_reserve(lane, &lane->pairs, pairs, sizeof *counts->pairs, err);
+    if (status == KVR_OK)
+        status = GPU_LAUNCH(lane, 0, GPU_COUNT_PAIRS, pairs, err, KVR_ARGUMENT(lane->sets.handle),
+                            KVR_ARGUMENT(heads), KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
+                            KVR_ARGUMENT(lane->pairs.handle));
+    if (status == KVR_OK)
+        status = launch_unite(lane, ranking, sets, err);
+    if (status == KVR_OK)
+        status = gpu_download(lane, lane->pairs, counts->pairs, pairs * sizeof *counts->pairs, err);
+    if (status == KVR_OK)
+        status =
+            gpu_download(lane, lane->sizes, counts->sizes, sets->count * sizeof(uint32_t), err);
+    return status;
+}
+
+static enum kvr_status widen_counts(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
+                                    const struct counts *counts, struct kvr_ranking_sets *sets,
+                                    struct kvr_error *err)
+{
+    size_t pairs = sets->count * ranking->vector_count * ranking->vector_count;
+    sets->pairs = kvr_room_take(cell->room, pairs, sizeof *sets->pairs, err);
+    sets->unions = kvr_room_take(cell->room, sets->count, sizeof *sets->unions, err);
+    if (sets->pairs == NULL || sets->unions == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; i < pairs; i++)
+        sets->pairs[i] = counts->pairs[i];
+    for (size_t b = 0; b < sets->count; b++)
+        sets->unions[b] = counts->sizes[b];
+    return KVR_OK;
+}
+
+/* ------------------------------------------------------------------------------ keeping */
+
 static void add_protected(const struct kvr_ranking *ranking, const struct kvr_ranking_sets *sets)
 {
     size_t vectors = sets->together ? 1 : ranking->vector_count;
@@ -256,6 +308,8 @@ enum kvr_status gpu_keep(const struct kvr_cell *cell, const struct kvr_ranking *
     size_t words = kvr_bitmap_words(ranking->pages->count);
     size_t vectors = sets->together ? 1 : ranking->vector_count;
     bool unite = sets->together && ranking->vector_count > 1;
+    bool counted = sets->counted && !sets->together && !kvr_protect_any(sets->protect);
+    struct counts counts = {NULL, NULL};
     enum kvr_status status = kvr_ranking_take_sets(cell, ranking, sets, err);
     uint32_t(*cuts)[3] = kvr_room_take(cell->room, sets->count, sizeof *cuts, err);
     if (status != KVR_OK || cuts == NULL)
@@ -268,8 +322,11 @@ enum kvr_status gpu_keep(const struct kvr_cell *cell, const struct kvr_ranking *
     if (status == KVR_OK && sets->count > 0)
         status = gpu_download(lane, unite ? lane->together : lane->sets, sets->sets[0][0],
                               vectors * sets->count * words * sizeof(uint64_t), err);
+    if (status == KVR_OK && counted)
+        status = launch_counts(lane, cell, ranking, sets, &counts, err);
     enum kvr_status ended = gpu_finish(lane, status == KVR_OK ? err : NULL);
-    if (status == KVR_OK && ended == KVR_OK)
-        add_protected(ranking, sets);
-    return status == KVR_OK ? ended : status;
+    if (status != KVR_OK || ended != KVR_OK)
+        return status != KVR_OK ? status : ended;
+    add_protected(ranking, sets);
+    return counted ? widen_counts(cell, ranking, &counts, sets, err) : KVR_OK;
 }
