@@ -174,6 +174,29 @@ static struct kvr_ranking draw_ranking(struct group *group, struct kvr_pages *pa
     return ranking;
 }
 
+/* What the device has counted, against the sets. */
+static void check_counts(const struct kvr_ranking_sets *kept, size_t vectors, size_t words,
+                         unsigned number)
+{
+    for (size_t b = 0; b < kept->count; b++) {
+        uint64_t held = 0;
+        for (size_t i = 0; i < vectors; i++)
+            for (size_t j = 0; j < vectors; j++) {
+                uint64_t both = kvr_bitmap_count_and(kept->sets[b][i], kept->sets[b][j], words);
+                uint64_t found = kept->pairs[(b * vectors + i) * vectors + j];
+                ck_assert_msg(found == both, "group %u: quota %zu, vectors %zu and %zu", number, b,
+                              i, j);
+            }
+        for (size_t word = 0; word < words; word++) {
+            uint64_t together = 0;
+            for (size_t v = 0; v < vectors; v++)
+                together |= kept->sets[b][v][word];
+            held += (uint64_t)__builtin_popcountll(together);
+        }
+        ck_assert_uint_eq(kept->unions[b], held);
+    }
+}
+
 static void check_ranking(struct group *group, unsigned number)
 {
     const struct kvr_cell *cell = &group->made.cell;
@@ -204,6 +227,7 @@ static void check_ranking(struct group *group, unsigned number)
         .protect_quotas = quotas,
         .count = QUOTAS,
         .together = kvr_random_below(&group->random, 2) == 0,
+        .counted = true,
     };
     struct kvr_ranking_sets kept = wanted;
     if (kvr_random_below(&group->random, 4) == 0)
@@ -216,6 +240,10 @@ static void check_ranking(struct group *group, unsigned number)
         for (size_t v = 0; v < (kept.together ? 1 : found.vector_count); v++)
             ck_assert_msg(memcmp(kept.sets[b][v], wanted.sets[b][v], words * sizeof(uint64_t)) == 0,
                           "group %u: quota %zu of vector %zu", number, b, v);
+    ck_assert(wanted.pairs == NULL);
+    ck_assert((kept.pairs != NULL) == (!kept.together && !kvr_protect_any(&protect)));
+    if (kept.pairs != NULL)
+        check_counts(&kept, found.vector_count, words, number);
 }
 
 START_TEST(thousand_groups)
