@@ -12,7 +12,16 @@
 #include "replay/gpu/gpu_backend.h"
 #include "replay/gpu/gpu_lane.h"
 
-enum { ROUNDS = 5, HEADS = 8, ROWS = 32, QUOTAS = 5, PAGE = 16, WIDTH = 128, STRIP = 256 };
+enum {
+    ROUNDS = 5,
+    HEADS = 8,
+    ROWS = 32,
+    QUOTAS = 5,
+    PAGE = 16,
+    WIDTH = 128,
+    STRIP = 256,
+    MOST_UNITS = 256
+};
 
 enum { STORED, VECTORS, OUT, SUMS, SETS, CUTS, COUNTS, RESULTS, KEYS, SPANS, LOGITS, BUFFERS };
 
@@ -108,7 +117,9 @@ static enum kvr_status measure_limits(struct bench *bench, struct kvr_error *err
     uint64_t words = bench->buffers[STORED].bytes / sizeof(uint64_t);
     uint32_t steps = 512;
     float factor = 0.5F;
-    size_t groups = 64 * (size_t)bench->device->limits.units, items = groups * bench->device->group;
+    size_t units =
+        bench->device->limits.units < MOST_UNITS ? bench->device->limits.units : MOST_UNITS;
+    size_t groups = 64 * units, items = groups * bench->device->group;
     enum kvr_status status =
         measure(bench,
                 MEASURED("copy_words", 16 * (double)words, 0, groups_of(bench, words),
@@ -305,7 +316,7 @@ static enum kvr_status fill_all(struct bench *bench, struct kvr_error *err)
         {RESULTS, 4 * STRIP, sizeof(double), make_zero},
         {KEYS, (size_t)bench->columns * WIDTH, sizeof(float), make_float},
         {SPANS, STRIP, 2 * sizeof(uint32_t), make_span},
-        {LOGITS, (size_t)STRIP * bench->columns + tokens * ROWS + 64 * 1024 * KVR_MOST_GROUP,
+        {LOGITS, (size_t)STRIP * bench->columns + tokens * ROWS + 64 * MOST_UNITS * KVR_MOST_GROUP,
          sizeof(float), make_float},
     };
     enum kvr_status status = KVR_OK;
