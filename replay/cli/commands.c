@@ -28,7 +28,8 @@ extern const struct kvr_command kvr_command_show;
 extern const struct kvr_command kvr_command_synth;
 extern const struct kvr_command kvr_command_table;
 
-/* clang-format off: a command a line, so that a new one is one line of a difference */
+/* A command a line, so that a new one is one line of a difference. */
+/* clang-format off */
 const struct kvr_command *const kvr_commands[] = {
     &kvr_command_info,
     &kvr_command_check,

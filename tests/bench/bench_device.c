@@ -325,9 +325,11 @@ static enum kvr_status fill_all(struct bench *bench, struct kvr_error *err)
     return status;
 }
 
+typedef enum kvr_status part_of_bench(struct bench *bench, struct kvr_error *err);
+
 static enum kvr_status run(struct bench *bench, struct kvr_error *err)
 {
-    enum kvr_status (*const parts[])(struct bench *, struct kvr_error *) = {
+    static part_of_bench *const parts[] = {
         fill_all, measure_limits, measure_rows, measure_vectors, measure_sets, measure_strips,
     };
     enum kvr_status status = bench->host->open_queue(bench->device, &bench->queue, err);
