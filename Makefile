@@ -95,7 +95,7 @@ BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check check-gpu cuda-check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper check check-gpu cuda-check check-cuda record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
@@ -189,6 +189,8 @@ check-gpu: all $(SUITES) $(TABLES) ## runs what a device computes; DEVICE=cuda:1
 # The CUDA form of the kernels, for the compilers that need no device.
 NVCC       ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
 NVCC_FLAGS := -std=c++17 --fmad=false -Werror all-warnings -DKVR_GROUP=256 -DKVR_DOUBLES=1 -cubin
+CUDA_CASES ?= not-finite heads-6 tokens-65 few-rows windows-pages ties nan-zero stored-double \
+              stored-big-half qk-windows qk-heads-16 qk-not-finite rows-windows
 CUDA_PARTS := $(patsubst %,replay/gpu/kernels/%.cl,prelude_cuda numbers)
 
 cuda-check: ## compiles the kernels for CUDA, where there is nvcc
@@ -201,6 +203,22 @@ else
 	    $(NVCC) -arch=$$model $(NVCC_FLAGS) -o $(BUILD)/generated/kernels.$$model $(BUILD)/generated/kernels.cu && \
 	    echo "kernels compile for $$model" || exit 1; done
 endif
+
+# The CUDA host without a GPU: a stand-in driver runs the kernels as plain C.
+STAND_IN := $(BUILD)/tests/cuda/libcuda.so.1
+
+$(BUILD)/generated/tests/cuda/kernels.inc: $(KERNELS) tests/cuda/thunks.awk Makefile
+	@mkdir -p $(@D)
+	@awk -f tests/cuda/thunks.awk $(filter %/numbers.cl,$(KERNELS)) \
+	    $(filter-out %/numbers.cl %/prelude_opencl.cl %/prelude_cuda.cl,$(KERNELS)) >$@
+
+$(STAND_IN): tests/cuda/stand_in.c $(BUILD)/generated/tests/cuda/kernels.inc
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -Wmissing-prototypes,$(BASE_CFLAGS)) $(CFLAGS) -O2 -fPIC -shared \
+	    -o $@ $< -lm && ln -sf libcuda.so.1 $(@D)/libnvrtc.so.13
+
+check-cuda: all $(TABLES) $(STAND_IN) ## runs the CUDA host on a stand-in for its driver
+	@LD_LIBRARY_PATH='$(CURDIR)/$(dir $(STAND_IN))' BUILD=$(BUILD) DEVICE=cuda tests/gpu.sh $(CUDA_CASES)
 
 record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record
@@ -219,7 +237,7 @@ bench: all $(BENCHES) ## measures speed; BENCH_OPTIONS="--sweep" as in kvreplay 
 	@$(COMMAND) bench --peers tests/peer --json $(BUILD)/bench.json $(BENCH_OPTIONS)
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
-lint: $(SUITES_H) ## layout, static analysis, layering
+lint: $(SUITES_H) $(BUILD)/generated/tests/cuda/kernels.inc ## layout, static analysis, layering
 	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
 
 format: ## lays the sources out as lint wants them (clang-format 14)

@@ -67,11 +67,7 @@ FUNCTION f64 double_at(GLOBAL const u8 *stored, u64 index, u32 swapped)
     u64 bits = ((GLOBAL const u64 *)stored)[index];
     if (swapped != 0u)
         bits = (u64)swap_32((u32)bits) << 32 | swap_32((u32)(bits >> 32));
-#ifdef __CUDACC__
-    return __longlong_as_double((long long)bits);
-#else
-    return as_double(bits);
-#endif
+    return DOUBLE_OF_BITS(bits);
 }
 
 /* Stored element `index`, of any type and byte order, exact. */
