@@ -217,8 +217,9 @@ $(STAND_IN): tests/cuda/stand_in.c $(BUILD)/generated/tests/cuda/kernels.inc
 	$(call say,LINK)$(CC) $(filter-out -Wmissing-prototypes,$(BASE_CFLAGS)) $(CFLAGS) -O2 -fPIC -shared \
 	    -o $@ $< -lm && ln -sf libcuda.so.1 $(@D)/libnvrtc.so.13
 
-check-cuda: all $(TABLES) $(STAND_IN) ## runs the CUDA host on a stand-in for its driver
-	@LD_LIBRARY_PATH='$(CURDIR)/$(dir $(STAND_IN))' BUILD=$(BUILD) DEVICE=cuda tests/gpu.sh $(CUDA_CASES)
+check-cuda: all $(SUITES) $(TABLES) $(STAND_IN) ## runs the CUDA host on a stand-in for its driver
+	@export LD_LIBRARY_PATH='$(CURDIR)/$(dir $(STAND_IN))' BUILD=$(BUILD) DEVICE=cuda && \
+	$(SUITES) gpu_rows gpu_columns && tests/gpu.sh $(CUDA_CASES)
 
 record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record

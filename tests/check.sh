@@ -25,7 +25,7 @@ for part in "$@"; do
     case $part in
     suites) $run "$build/tests/run_suites" ;;
     gpu)
-        "$build/tests/run_suites" gpu gpu_rows gpu_columns && tests/gpu.sh
+        "$build/tests/run_suites" gpu gpu_rows gpu_columns gpu_cuda && tests/gpu.sh
         ;;
     example | golden | layering | oracle | report | usage) $run "tests/$part.sh" ;;
     *) echo "unknown part; there are layering, suites, usage, golden, oracle, example, report, gpu" >&2 && false ;;

@@ -200,23 +200,30 @@ static enum kvr_status send_head(struct gpu_stream *stream, size_t head, struct 
     return status;
 }
 
-/* Sums of decode rows to the host, after everything on either queue. */
+static enum kvr_status finish_both(struct gpu_stream *stream, struct kvr_error *err)
+{
+    enum kvr_status status = KVR_OK;
+    for (size_t i = 0; i < GPU_SLOTS; i++) {
+        enum kvr_status ended =
+            stream->host->finish(stream->lane->slots[i].queue, status == KVR_OK ? err : NULL);
+        status = status == KVR_OK ? ended : status;
+    }
+    return status;
+}
+
+/* Sums of decode rows to the host. */
 static enum kvr_status take_future(struct gpu_stream *stream, struct kvr_error *err)
 {
     struct kvr_future *future = &stream->cell->future;
     struct gpu_lane *lane = stream->lane;
-    size_t count = stream->cell->candidates.count, bytes = count * sizeof(double);
-    enum kvr_status status = KVR_OK;
-    for (size_t i = 0; status == KVR_OK && i < GPU_SLOTS; i++)
-        status = stream->host->finish(lane->slots[i].queue, err);
-    if (status != KVR_OK || future->row_count == 0)
-        return status;
-    status = gpu_download(lane, lane->mass, future->mass, bytes, err);
+    size_t bytes = stream->cell->candidates.count * sizeof(double);
+    if (future->row_count == 0)
+        return KVR_OK;
+    enum kvr_status status = gpu_download(lane, lane->mass, future->mass, bytes, err);
     if (status == KVR_OK)
         status = gpu_download(lane, lane->peak, future->peak, bytes, err);
-    if (status == KVR_OK)
-        status = gpu_finish(lane, err);
-    return status;
+    enum kvr_status ended = gpu_finish(lane, status == KVR_OK ? err : NULL);
+    return status == KVR_OK ? ended : status;
 }
 
 enum kvr_status gpu_rows(struct kvr_cell *cell, struct kvr_error *err)
@@ -240,7 +247,10 @@ enum kvr_status gpu_rows(struct kvr_cell *cell, struct kvr_error *err)
     for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++)
         status = send_head(&stream, h, err);
     /* Even after a failure nothing may be under way to memory that is about to be given back. */
-    enum kvr_status ended = take_future(&stream, status == KVR_OK ? err : NULL);
+    enum kvr_status ended = finish_both(&stream, status == KVR_OK ? err : NULL);
+    status = status == KVR_OK ? ended : status;
+    if (status == KVR_OK)
+        status = take_future(&stream, err);
     cell->future.finite = kvr_rows_finite(cell->future.mass, count);
-    return status == KVR_OK ? ended : status;
+    return status;
 }
