@@ -68,7 +68,7 @@ enum kvr_status kvr_ranking_take_sets(const struct kvr_cell *cell,
                                       const struct kvr_ranking *ranking,
                                       struct kvr_ranking_sets *sets, struct kvr_error *err)
 {
-    size_t vectors = sets->together ? 1 : ranking->vector_count;
+    size_t vectors = ranking->vector_count;
     size_t words = kvr_bitmap_words(ranking->pages->count);
     uint64_t *all = kvr_room_take(cell->room, vectors * sets->count * words, sizeof *all, err);
     uint64_t **each = kvr_room_take(cell->room, vectors * sets->count, sizeof *each, err);
@@ -87,22 +87,17 @@ enum kvr_status kvr_ranking_keep(const struct kvr_cell *cell, const struct kvr_r
                                  struct kvr_ranking_sets *sets, struct kvr_select_scratch *scratch,
                                  struct kvr_error *err)
 {
-    size_t words = kvr_bitmap_words(ranking->pages->count);
     enum kvr_status status = kvr_ranking_take_sets(cell, ranking, sets, err);
     struct kvr_room_mark mark = kvr_room_mark(cell->room);
     uint64_t **own = kvr_room_take(cell->room, sets->count, sizeof *own, err);
-    uint64_t *further = kvr_room_take(cell->room, sets->count * words, sizeof *further, err);
-    if (status != KVR_OK || own == NULL || further == NULL)
+    if (status != KVR_OK || own == NULL)
         return KVR_NO_MEMORY;
     for (size_t v = 0; status == KVR_OK && v < ranking->vector_count; v++) {
-        bool joins = sets->together && v > 0;
         for (size_t b = 0; b < sets->count; b++)
-            own[b] = joins ? further + b * words : sets->sets[b][v];
+            own[b] = sets->sets[b][v];
         status =
             kvr_keep_first(sets->protect, ranking->pages, ranking->unit_scores[v], sets->quotas,
                            sets->protect_quotas, sets->count, own, cell->room, scratch, err);
-        for (size_t b = 0; joins && status == KVR_OK && b < sets->count; b++)
-            kvr_bitmap_unite(sets->sets[b][0], own[b], words);
     }
     kvr_room_return(cell->room, mark);
     return status;

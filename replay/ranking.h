@@ -41,10 +41,9 @@ struct kvr_ranking_sets {
     const uint64_t *quotas;         /* [count] */
     const uint64_t *protect_quotas; /* [count] that a protected fraction is a fraction of */
     size_t count;
-    bool together; /* only the union over the vectors */
-    bool counted;  /* how the sets overlap is worth counting where it costs little */
+    bool counted; /* how the sets overlap is worth counting where it costs little */
 
-    uint64_t ***sets; /* [count][vector_count], or [count][1], of bitmaps of units */
+    uint64_t ***sets; /* [count][vector_count] of bitmaps of units */
     uint64_t *pairs;  /* [count][vector_count][vector_count] units that two sets share; NULL: not
                          counted, as is the next */
     uint64_t *unions; /* [count] units of the union */

@@ -97,29 +97,42 @@ static enum kvr_status make_scores(const struct kvr_cell *cell, struct kvr_selec
     return status;
 }
 
-/* The union over the vectors of what each keeps at `quotas`. */
+/* What each vector keeps at `quotas`, and in `units` the union of it. */
 static enum kvr_status keep_union(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
-                                  const struct kvr_protect *protect, const uint64_t *quotas,
+                                  struct kvr_selection *selection, const uint64_t *quotas,
                                   const uint64_t *protect_quotas, uint64_t **units,
                                   struct kvr_select_scratch *scratch, struct kvr_error *err)
 {
+    size_t words = kvr_bitmap_words(selection->pages->count);
     struct kvr_ranking_sets kept = {
-        .protect = protect,
+        .protect = &selection->stages->protect,
         .quotas = quotas,
         .protect_quotas = protect_quotas,
         .count = cell->plan->budget_count,
-        .together = true,
     };
     enum kvr_status status = kvr_backend_keep(cell, ranking, &kept, scratch, err);
-    for (size_t b = 0; status == KVR_OK && b < kept.count; b++)
-        units[b] = kept.sets[b][0];
-    return status;
+    if (status != KVR_OK)
+        return status;
+    for (size_t b = 0; b < kept.count; b++) {
+        if (ranking->vector_count == 1) {
+            units[b] = kept.sets[b][0];
+            continue;
+        }
+        memcpy(units[b], kept.sets[b][0], words * sizeof **units);
+        for (size_t v = 1; v < ranking->vector_count; v++)
+            kvr_bitmap_unite(units[b], kept.sets[b][v], words);
+    }
+    if (ranking->vector_count > 1)
+        selection->own = (uint64_t *const *const *)kept.sets;
+    return KVR_OK;
 }
 
 /* The same from the heads' own sets, which are at hand. */
 static void unite_heads(const struct kvr_cell *cell, const struct kvr_head_sets *heads,
-                        uint64_t *const *units)
+                        struct kvr_selection *selection, uint64_t *const *units)
 {
+    if (heads->scored->heads > 1)
+        selection->own = (uint64_t *const *const *)heads->sets;
     size_t words = kvr_bitmap_words(heads->pages->count);
     for (size_t b = 0; b < cell->plan->budget_count; b++) {
         memcpy(units[b], heads->sets[b][0], words * sizeof **units);
@@ -214,10 +227,9 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     bool keeps_all = allotted && allotment->closed;
     const uint64_t *protect_quotas = competes || keeps_all ? uniform : quotas;
     if (plain && !cell->plan->match_physical && !allotted)
-        unite_heads(cell, heads, units);
+        unite_heads(cell, heads, selection, units);
     else
-        status = keep_union(cell, &ranking, &stages->protect, quotas, protect_quotas, units,
-                            scratch, err);
+        status = keep_union(cell, &ranking, selection, quotas, protect_quotas, units, scratch, err);
     return status == KVR_OK
                ? describe_kept(cell, selection, uniform, quotas, protect_quotas, units, err)
                : status;

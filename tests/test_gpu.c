@@ -226,7 +226,6 @@ static void check_ranking(struct group *group, unsigned number)
         .quotas = quotas,
         .protect_quotas = quotas,
         .count = QUOTAS,
-        .together = kvr_random_below(&group->random, 2) == 0,
         .counted = true,
     };
     struct kvr_ranking_sets kept = wanted;
@@ -237,11 +236,11 @@ static void check_ranking(struct group *group, unsigned number)
                   err.message);
     size_t words = kvr_bitmap_words(pages.count);
     for (size_t b = 0; b < QUOTAS; b++)
-        for (size_t v = 0; v < (kept.together ? 1 : found.vector_count); v++)
+        for (size_t v = 0; v < found.vector_count; v++)
             ck_assert_msg(memcmp(kept.sets[b][v], wanted.sets[b][v], words * sizeof(uint64_t)) == 0,
                           "group %u: quota %zu of vector %zu", number, b, v);
     ck_assert(wanted.pairs == NULL);
-    ck_assert((kept.pairs != NULL) == (!kept.together && !kvr_protect_any(&protect)));
+    ck_assert((kept.pairs != NULL) == !kvr_protect_any(&protect));
     if (kept.pairs != NULL)
         check_counts(&kept, found.vector_count, words, number);
 }

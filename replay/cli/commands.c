@@ -20,6 +20,7 @@ extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_import;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_plot;
+extern const struct kvr_command kvr_command_predict;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
 extern const struct kvr_command kvr_command_scaling;
@@ -43,6 +44,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_plot,
     &kvr_command_show,
     &kvr_command_claims,
+    &kvr_command_predict,
     &kvr_command_report,
     &kvr_command_synth,
     &kvr_command_quota,

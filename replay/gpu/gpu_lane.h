@@ -38,7 +38,7 @@ enum gpu_kernel {
     GPU_PAGE_SUMS,
     GPU_PAGE_MAXIMA,
     GPU_SELECT_TOP,
-    GPU_UNITE_SETS,
+    GPU_COUNT_UNIONS,
     GPU_COUNT_PAIRS,
     GPU_TO_FLOATS,
     GPU_STRIP_LOGITS,
@@ -73,7 +73,7 @@ struct gpu_lane {
     struct kvr_buffer sums, mass, peak;
     struct kvr_buffer results, counts; /* of statistics */
     struct kvr_buffer weights, pooled, smoothed, units;
-    struct kvr_buffer cuts, sets, together, sizes, pairs;
+    struct kvr_buffer cuts, sets, sizes, pairs;
     struct kvr_buffer keys, queries, spans, strip, factors, columns; /* of query and key */
     uint64_t rankings;         /* made so far: names of what is resident */
     struct kvr_buffer ranking; /* of the last one: one of the above */

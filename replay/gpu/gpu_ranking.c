@@ -218,24 +218,6 @@ static enum kvr_status launch_select(struct gpu_lane *lane, const struct kvr_ran
     return status;
 }
 
-/* Unions on the device, so that only they are downloaded. */
-static enum kvr_status launch_unite(struct gpu_lane *lane, const struct kvr_ranking *ranking,
-                                    const struct kvr_ranking_sets *sets, struct kvr_error *err)
-{
-    uint32_t heads = (uint32_t)ranking->vector_count, quotas = (uint32_t)sets->count;
-    uint32_t words = (uint32_t)kvr_bitmap_words(ranking->pages->count);
-    enum kvr_status status =
-        gpu_reserve(lane, &lane->together, sets->count * words, sizeof(uint64_t), err);
-    if (status == KVR_OK)
-        status = gpu_reserve(lane, &lane->sizes, sets->count, sizeof(uint32_t), err);
-    if (status == KVR_OK)
-        status =
-            GPU_LAUNCH(lane, 0, GPU_UNITE_SETS, sets->count, err, KVR_ARGUMENT(lane->sets.handle),
-                       KVR_ARGUMENT(heads), KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
-                       KVR_ARGUMENT(lane->together.handle), KVR_ARGUMENT(lane->sizes.handle));
-    return status;
-}
-
 /* ------------------------------------------------------------------------------ overlap */
 
 /* What the kernels count, as it comes from the device: [quota][head][head] and [quota]. */
@@ -261,7 +243,12 @@ static enum kvr_status launch_counts(struct gpu_lane *lane, const struct kvr_cel
                             KVR_ARGUMENT(heads), KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
                             KVR_ARGUMENT(lane->pairs.handle));
     if (status == KVR_OK)
-        status = launch_unite(lane, ranking, sets, err);
+        status = gpu_reserve(lane, &lane->sizes, sets->count, sizeof *counts->sizes, err);
+    if (status == KVR_OK)
+        status =
+            GPU_LAUNCH(lane, 0, GPU_COUNT_UNIONS, sets->count, err, KVR_ARGUMENT(lane->sets.handle),
+                       KVR_ARGUMENT(heads), KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
+                       KVR_ARGUMENT(lane->sizes.handle));
     if (status == KVR_OK)
         status = gpu_download(lane, lane->pairs, counts->pairs, pairs * sizeof *counts->pairs, err);
     if (status == KVR_OK)
@@ -290,11 +277,10 @@ static enum kvr_status widen_counts(const struct kvr_cell *cell, const struct kv
 
 static void add_protected(const struct kvr_ranking *ranking, const struct kvr_ranking_sets *sets)
 {
-    size_t vectors = sets->together ? 1 : ranking->vector_count;
     for (size_t b = 0; b < sets->count; b++) {
         struct kvr_protected held =
             kvr_protect_units(sets->protect, ranking->pages, sets->protect_quotas[b]);
-        for (size_t v = 0; v < vectors; v++)
+        for (size_t v = 0; v < ranking->vector_count; v++)
             kvr_keep_protected(held, sets->quotas[b], sets->sets[b][v]);
     }
 }
@@ -306,9 +292,7 @@ enum kvr_status gpu_keep(const struct kvr_cell *cell, const struct kvr_ranking *
     (void)scratch;
     struct gpu_lane *lane = gpu_lane_of(cell);
     size_t words = kvr_bitmap_words(ranking->pages->count);
-    size_t vectors = sets->together ? 1 : ranking->vector_count;
-    bool unite = sets->together && ranking->vector_count > 1;
-    bool counted = sets->counted && !sets->together && !kvr_protect_any(sets->protect);
+    bool counted = sets->counted && !kvr_protect_any(sets->protect);
     struct counts counts = {NULL, NULL};
     enum kvr_status status = kvr_ranking_take_sets(cell, ranking, sets, err);
     uint32_t(*cuts)[3] = kvr_room_take(cell->room, sets->count, sizeof *cuts, err);
@@ -317,11 +301,9 @@ enum kvr_status gpu_keep(const struct kvr_cell *cell, const struct kvr_ranking *
     status = upload_cuts(lane, ranking, sets, cuts, err);
     if (status == KVR_OK)
         status = launch_select(lane, ranking, sets, err);
-    if (status == KVR_OK && unite)
-        status = launch_unite(lane, ranking, sets, err);
     if (status == KVR_OK && sets->count > 0)
-        status = gpu_download(lane, unite ? lane->together : lane->sets, sets->sets[0][0],
-                              vectors * sets->count * words * sizeof(uint64_t), err);
+        status = gpu_download(lane, lane->sets, sets->sets[0][0],
+                              ranking->vector_count * sets->count * words * sizeof(uint64_t), err);
     if (status == KVR_OK && counted)
         status = launch_counts(lane, cell, ranking, sets, &counts, err);
     enum kvr_status ended = gpu_finish(lane, status == KVR_OK ? err : NULL);

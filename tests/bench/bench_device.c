@@ -195,9 +195,9 @@ static enum kvr_status measure_sets(struct bench *bench, struct kvr_error *err)
                                      err);
     if (status == KVR_OK)
         status = measure(bench,
-                         MEASURED("unite_sets", set_bytes, 0, QUOTAS, BUFFER(SETS),
+                         MEASURED("count_unions", set_bytes, 0, QUOTAS, BUFFER(SETS),
                                   KVR_ARGUMENT(heads), KVR_ARGUMENT(quotas), KVR_ARGUMENT(words),
-                                  BUFFER(OUT), BUFFER(COUNTS)),
+                                  BUFFER(COUNTS)),
                          err);
     if (status == KVR_OK)
         status = measure(bench,

@@ -17,9 +17,8 @@ FUNCTION u32 sum_group(LOCAL u32 *counts, u32 own)
     return sum;
 }
 
-/* together[quota][words] = union over the heads; sizes[quota] how many units that is. */
-KERNEL unite_sets(GLOBAL const u64 *sets, u32 heads, u32 quotas, u32 words, GLOBAL u64 *together,
-                  GLOBAL u32 *sizes)
+/* sizes[quota] = how many units the union over the heads has. Group (quota). */
+KERNEL count_unions(GLOBAL const u64 *sets, u32 heads, u32 quotas, u32 words, GLOBAL u32 *sizes)
 {
     LOCAL_ROOM u32 counts[KVR_GROUP];
     u32 quota = (u32)GROUP_INDEX, own = 0u;
@@ -27,7 +26,6 @@ KERNEL unite_sets(GLOBAL const u64 *sets, u32 heads, u32 quotas, u32 words, GLOB
         u64 all = 0;
         for (u32 h = 0u; h < heads; h++)
             all |= sets[((u64)h * quotas + quota) * words + word];
-        together[(u64)quota * words + word] = all;
         own += POPCOUNT(all);
     }
     own = sum_group(counts, own);
