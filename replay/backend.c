@@ -48,6 +48,7 @@ static const struct kvr_backend cpu = {
     .statistics = finish_scored,
     .score = kvr_ranking_score,
     .keep = kvr_ranking_keep,
+    .order = kvr_ranking_order,
 };
 
 static const struct kvr_backend *who_does(const struct kvr_cell *cell, enum kvr_step step,
@@ -109,4 +110,12 @@ enum kvr_status kvr_backend_keep(const struct kvr_cell *cell, const struct kvr_r
     enum kvr_status status = who->keep(cell, ranking, sets, scratch, err);
     return falls_back(cell, who, status, err) ? cpu.keep(cell, ranking, sets, scratch, err)
                                               : status;
+}
+
+enum kvr_status kvr_backend_order(const struct kvr_cell *cell, struct kvr_orders *orders,
+                                  struct kvr_error *err)
+{
+    const struct kvr_backend *who = who_does(cell, KVR_STEP_ORDER, NULL);
+    enum kvr_status status = who->order(cell, orders, err);
+    return falls_back(cell, who, status, err) ? cpu.order(cell, orders, err) : status;
 }

@@ -20,6 +20,7 @@ enum kvr_step {
     KVR_STEP_STATISTICS, /* totals, values that are not finite, entropies */
     KVR_STEP_SCORE,      /* pooling, smoothing, page scores */
     KVR_STEP_KEEP,       /* sets of the highest units */
+    KVR_STEP_ORDER,      /* whole select orders */
 };
 
 struct kvr_backend {
@@ -30,7 +31,7 @@ struct kvr_backend {
                              struct kvr_error *err);
     void (*leave)(struct kvr_lane *lane);
 
-    /* Whether a step of the cell can run here; `ranking` belongs to the last two steps. */
+    /* Whether a step of the cell can run here; `ranking` belongs to score and keep. */
     bool (*supports)(const struct kvr_cell *cell, enum kvr_step step,
                      const struct kvr_ranking *ranking);
 
@@ -46,6 +47,8 @@ struct kvr_backend {
     enum kvr_status (*keep)(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
                             struct kvr_ranking_sets *sets, struct kvr_select_scratch *scratch,
                             struct kvr_error *err);
+    enum kvr_status (*order)(const struct kvr_cell *cell, struct kvr_orders *orders,
+                             struct kvr_error *err);
 };
 
 /* The state of a back end that a plan computes on; what a device knows lies behind it. */
@@ -73,5 +76,7 @@ enum kvr_status kvr_backend_score(const struct kvr_cell *cell, struct kvr_rankin
 enum kvr_status kvr_backend_keep(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
                                  struct kvr_ranking_sets *sets, struct kvr_select_scratch *scratch,
                                  struct kvr_error *err);
+enum kvr_status kvr_backend_order(const struct kvr_cell *cell, struct kvr_orders *orders,
+                                  struct kvr_error *err);
 
 #endif

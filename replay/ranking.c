@@ -102,3 +102,15 @@ enum kvr_status kvr_ranking_keep(const struct kvr_cell *cell, const struct kvr_r
     kvr_room_return(cell->room, mark);
     return status;
 }
+
+enum kvr_status kvr_ranking_order(const struct kvr_cell *cell, struct kvr_orders *orders,
+                                  struct kvr_error *err)
+{
+    (void)cell;
+    struct kvr_select_scratch scratch = {0};
+    enum kvr_status status = KVR_OK;
+    for (size_t v = 0; status == KVR_OK && v < orders->vectors; v++)
+        status = kvr_rank(orders->scores[v], orders->units, orders->orders[v], &scratch, err);
+    kvr_select_scratch_free(&scratch);
+    return status;
+}

@@ -49,6 +49,13 @@ struct kvr_ranking_sets {
     uint64_t *unions; /* [count] units of the union */
 };
 
+/* Select orders without protected units, for curves; all memory is the caller's. */
+struct kvr_orders {
+    size_t vectors, units;
+    float *const *scores; /* [vectors] of [units] */
+    uint32_t **orders;    /* [vectors] of [units], one behind the other */
+};
+
 enum kvr_status kvr_ranking_score(const struct kvr_cell *cell, struct kvr_ranking *ranking,
                                   struct kvr_error *err);
 
@@ -60,5 +67,9 @@ enum kvr_status kvr_ranking_take_sets(const struct kvr_cell *cell,
 enum kvr_status kvr_ranking_keep(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
                                  struct kvr_ranking_sets *sets, struct kvr_select_scratch *scratch,
                                  struct kvr_error *err);
+
+/* Fills the orders: by falling score, ties by rising index. */
+enum kvr_status kvr_ranking_order(const struct kvr_cell *cell, struct kvr_orders *orders,
+                                  struct kvr_error *err);
 
 #endif

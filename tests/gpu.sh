@@ -116,6 +116,10 @@ falls_back() { # settings
 }
 
 if [ $# -eq 0 ]; then
+    run_case stories260k-512.h5 '--curve all --budget 0.1'
+    note 'curves at every quota' $?
+    run_case 'synth --tokens 2500 --rows 2 --ties --layers 1 --query-heads 8 --kv-heads 1' '--curve log --page-size 1,3'
+    note 'curves of ties' $?
     refuses 1 'out of device memory' KVREPLAY_DEVICE_MEMORY=1000 "$DEVICE"
     note 'out of memory' $?
     refuses 2 'must be a number of bytes' KVREPLAY_DEVICE_MEMORY=1G "$DEVICE"

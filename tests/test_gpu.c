@@ -245,6 +245,30 @@ static void check_ranking(struct group *group, unsigned number)
         check_counts(&kept, found.vector_count, words, number);
 }
 
+/* Whole orders of the heads' vectors. */
+static void check_order(struct group *group, unsigned number)
+{
+    const struct kvr_cell *cell = &group->made.cell;
+    size_t units = cell->candidates.count, heads = group->made.scored.heads;
+    struct kvr_error err = KVR_ERROR_NONE;
+    float **scores = take(group, heads, sizeof *scores);
+    uint32_t **orders[2] = {take(group, heads, sizeof **orders),
+                            take(group, heads, sizeof **orders)};
+    for (int i = 0; i < 2; i++) {
+        orders[i][0] = take(group, heads * units, sizeof(uint32_t));
+        for (size_t h = 1; h < heads; h++)
+            orders[i][h] = orders[i][0] + h * units;
+    }
+    for (size_t h = 0; h < heads; h++)
+        scores[h] = made_cell_head(&group->made, h);
+    struct kvr_orders expected = {heads, units, scores, orders[0]};
+    struct kvr_orders found = {heads, units, scores, orders[1]};
+    ck_assert_int_eq(kvr_ranking_order(cell, &expected, NULL), KVR_OK);
+    ck_assert_msg(kvr_backend_order(cell, &found, &err) == KVR_OK, "%s", err.message);
+    ck_assert_msg(memcmp(orders[0][0], orders[1][0], heads * units * sizeof(uint32_t)) == 0,
+                  "group %u", number);
+}
+
 START_TEST(thousand_groups)
 {
     struct kvr_compute *compute = device_open("random groups", 0);
@@ -254,6 +278,8 @@ START_TEST(thousand_groups)
         check_statistics(&group, number);
         for (int i = 0; group.made.scored.not_finite == 0 && i < 3; i++)
             check_ranking(&group, number);
+        if (group.made.scored.not_finite == 0)
+            check_order(&group, number);
         ck_assert(!group.made.cell.lane->failed);
         free_group(&group);
     }
@@ -278,6 +304,7 @@ START_TEST(long_ties)
     ck_assert_int_eq(compute->backend->enter(compute, &group.made.cell, NULL), KVR_OK);
     for (unsigned i = 0; i < 4; i++)
         check_ranking(&group, i);
+    check_order(&group, 0);
     free_group(&group);
     kvr_gpu_close(compute);
 }

@@ -12,8 +12,8 @@
 
 START_TEST(cuda_kernels)
 {
-    static const char *const kernels[] = {"row_sums",  "statistics", "pool_sums",
-                                          "page_sums", "select_top", "count_unions"};
+    static const char *const kernels[] = {"row_sums",   "statistics",   "pool_sums", "page_sums",
+                                          "select_top", "count_unions", "sort_step"};
     struct kvr_text program = {0};
     struct kvr_error err = KVR_ERROR_NONE;
     kvr_kernel_program("cuda", &program);

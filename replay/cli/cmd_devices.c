@@ -19,7 +19,7 @@ static const struct {
     const char *name;
 } steps[] = {
     {KVR_STEP_COLUMNS, "columns"}, {KVR_STEP_ROWS, "rows"}, {KVR_STEP_STATISTICS, "statistics"},
-    {KVR_STEP_SCORE, "scores"},    {KVR_STEP_KEEP, "sets"},
+    {KVR_STEP_SCORE, "scores"},    {KVR_STEP_KEEP, "sets"}, {KVR_STEP_ORDER, "orders"},
 };
 
 enum { STEPS = sizeof steps / sizeof *steps };

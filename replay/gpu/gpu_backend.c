@@ -34,7 +34,7 @@ bool kvr_gpu_can(const struct kvr_device_limits *limits, enum kvr_step step)
 {
     if (kvr_gpu_group(limits) == 0)
         return false;
-    return step == KVR_STEP_KEEP || limits->doubles;
+    return step == KVR_STEP_KEEP || step == KVR_STEP_ORDER || limits->doubles;
 }
 
 /* ------------------------------------------------------------------------------ lanes */
@@ -78,6 +78,8 @@ static bool supports(const struct kvr_cell *cell, enum kvr_step step,
         return ranking->pages->count > 0;
     case KVR_STEP_COLUMNS:
         return cell->key.sample->context_length < INT32_MAX;
+    case KVR_STEP_ORDER:
+        return cell->candidates.count <= INT32_MAX / 4;
     case KVR_STEP_STATISTICS:
     case KVR_STEP_SCORE:
         break;
@@ -95,6 +97,7 @@ static const struct kvr_backend gpu = {
     .statistics = gpu_statistics,
     .score = gpu_score,
     .keep = gpu_keep,
+    .order = gpu_order,
 };
 
 /* ------------------------------------------------------------------------------ opening */

@@ -14,7 +14,9 @@ static const char *const kernel_names[GPU_KERNELS] = {
     [GPU_SMOOTH_MEANS] = "smooth_means",   [GPU_SMOOTH_MAXIMA] = "smooth_maxima",
     [GPU_PAGE_SUMS] = "page_sums",         [GPU_PAGE_MAXIMA] = "page_maxima",
     [GPU_SELECT_TOP] = "select_top",       [GPU_COUNT_UNIONS] = "count_unions",
-    [GPU_COUNT_PAIRS] = "count_pairs",     [GPU_TO_FLOATS] = "to_floats",
+    [GPU_COUNT_PAIRS] = "count_pairs",     [GPU_SORT_NUMBERS] = "sort_numbers",
+    [GPU_SORT_STEP] = "sort_step",         [GPU_SORT_CHUNKS] = "sort_chunks",
+    [GPU_SORT_ORDERS] = "sort_orders",     [GPU_TO_FLOATS] = "to_floats",
     [GPU_STRIP_LOGITS] = "strip_logits",   [GPU_STRIP_WEIGHTS] = "strip_weights",
     [GPU_STRIP_COLUMNS] = "strip_columns",
 };
@@ -53,10 +55,11 @@ void gpu_lane_close(struct gpu_lane *lane)
 {
     const struct kvr_device_host *host = host_of(lane);
     struct kvr_buffer *const buffers[] = {
-        &lane->sums,    &lane->mass,     &lane->peak,    &lane->results, &lane->counts,
-        &lane->weights, &lane->pooled,   &lane->units,   &lane->cuts,    &lane->sets,
-        &lane->sizes,   &lane->smoothed, &lane->pairs,   &lane->keys,    &lane->queries,
-        &lane->spans,   &lane->strip,    &lane->factors, &lane->columns,
+        &lane->sums,    &lane->mass,     &lane->peak,  &lane->results, &lane->counts,
+        &lane->weights, &lane->pooled,   &lane->units, &lane->cuts,    &lane->sets,
+        &lane->sizes,   &lane->smoothed, &lane->pairs, &lane->numbers, &lane->orders,
+        &lane->keys,    &lane->queries,  &lane->spans, &lane->strip,   &lane->factors,
+        &lane->columns,
     };
     for (size_t i = 0; i < GPU_SLOTS; i++) {
         struct gpu_slot *slot = &lane->slots[i];

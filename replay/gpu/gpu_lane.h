@@ -40,6 +40,10 @@ enum gpu_kernel {
     GPU_SELECT_TOP,
     GPU_COUNT_UNIONS,
     GPU_COUNT_PAIRS,
+    GPU_SORT_NUMBERS,
+    GPU_SORT_STEP,
+    GPU_SORT_CHUNKS,
+    GPU_SORT_ORDERS,
     GPU_TO_FLOATS,
     GPU_STRIP_LOGITS,
     GPU_STRIP_WEIGHTS,
@@ -74,6 +78,7 @@ struct gpu_lane {
     struct kvr_buffer results, counts; /* of statistics */
     struct kvr_buffer weights, pooled, smoothed, units;
     struct kvr_buffer cuts, sets, sizes, pairs;
+    struct kvr_buffer numbers, orders;
     struct kvr_buffer keys, queries, spans, strip, factors, columns; /* of query and key */
     uint64_t rankings;         /* made so far: names of what is resident */
     struct kvr_buffer ranking; /* of the last one: one of the above */
@@ -132,6 +137,8 @@ enum kvr_status gpu_rows(struct kvr_cell *cell, struct kvr_error *err);
 enum kvr_status gpu_statistics(const struct kvr_cell *cell, struct kvr_scored *scored,
                                struct kvr_error *err);
 enum kvr_status gpu_score(const struct kvr_cell *cell, struct kvr_ranking *ranking,
+                          struct kvr_error *err);
+enum kvr_status gpu_order(const struct kvr_cell *cell, struct kvr_orders *orders,
                           struct kvr_error *err);
 enum kvr_status gpu_keep(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
                          struct kvr_ranking_sets *sets, struct kvr_select_scratch *scratch,
