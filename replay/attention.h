@@ -3,20 +3,21 @@
  *
  * Row p of query head h is softmax over the tokens t that it sees of cap(scale q_h,p . k_g,t), with
  * cap(x) = softcap tanh(x / softcap), or x without softcap; it sees pad … p, in a window layer from
- * p - W + 1 on. Weights elsewhere are 0. A row with a NaN among its query and the keys that it sees
- * (or an infinite logit of either kind where no greater one makes it vanish) is NaN at all of them.
+ * p - W + 1 on. Weights elsewhere are 0. A row with NaN or +infinity among its
+ * logits, or nothing but -infinity, is NaN at all that it sees.
  *
- * How: the group's keys are held in float, packed for the loops; rows go by in strips, whose logits
- * lie in one buffer while maxima, sums and weights are taken. So the memory is T (D + a strip's
- * rows) floats, never T x T, and each dot product is made once.
+ * How: the group's keys are held in float, packed for the loops. Rows go by in strips; a strip's
+ * columns are made block by block, each weighed by its own greatest logit while it is in the cache,
+ * and brought to one scale at the end. So the memory is T (D + a strip's rows) floats, never T x T,
+ * and each dot product and each exponential is made once.
  *
  * What holds of the numbers. Products and logits are in float, a row's sum in double, a weight is
  * rounded to float; sums over rows add these floats in double in ascending order of the rows. With
  * s = the greatest sum_d |scale q_d k_d| of a row, a weight w differs from the exact one by less
- * than w 2^-24 (4 (D + 8) s + 32 + 16 softcap) + e^-87, and w 2^-22 s more where elements are
- * doubles, which are rounded to float. Weights below e^-87 of a row's greatest are 0. The bits are
- * the same for any number of threads, any choice of rows, scorers or layers, and for all variants
- * of the loops, so on all machines.
+ * than w 2^-24 (4 (D + 8) s + 48 + 16 softcap) + e^-87, where that is small, and w 2^-22 s more
+ * where elements are doubles, which are rounded to float. Weights below e^-87 of a row's greatest
+ * are 0. The bits are the same for any number of threads, any choice of rows, scorers or layers,
+ * and for all variants of the loops, so on all machines.
  */
 #ifndef KVR_ATTENTION_H
 #define KVR_ATTENTION_H
@@ -33,11 +34,10 @@ struct kvr_attention {
     struct kvr_trace *trace;
     const struct kvr_sample *sample;
     const struct kvr_layer *layer;
-    const struct kvr_attention_tile *tile;
-    size_t width; /* D */
-    float scale;
+    size_t width;        /* D */
     uint64_t first, end; /* keys held are those of positions first … end - 1 */
     float *keys;         /* packed, a tile of keys after the other */
+    struct kvr_attention_queries *queries;
     struct kvr_attention_strip *strip;
 };
 
@@ -54,12 +54,12 @@ enum kvr_status kvr_attention_open(struct kvr_trace *trace, const struct kvr_sam
  * Rows row … row + rows - 1 (of the recorded query rows) of query head `head` (of the layer, in
  * this group) at positions token … token + tokens - 1, as weights [rows][tokens].
  */
-enum kvr_status kvr_attention_rows(struct kvr_attention *attention, uint64_t head, size_t row,
+enum kvr_status kvr_attention_rows(const struct kvr_attention *attention, uint64_t head, size_t row,
                                    size_t rows, uint64_t token, size_t tokens, float *weights,
                                    struct kvr_error *err);
 
 /* Adds the same rows to sums [tokens], each column in ascending order of the rows. */
-enum kvr_status kvr_attention_add(struct kvr_attention *attention, uint64_t head, size_t row,
+enum kvr_status kvr_attention_add(const struct kvr_attention *attention, uint64_t head, size_t row,
                                   size_t rows, uint64_t token, size_t tokens, double *sums,
                                   struct kvr_error *err);
 

@@ -7,7 +7,6 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 
 #include <immintrin.h>
-#include <math.h>
 
 #define FMA __attribute__((target("avx2,fma")))
 
@@ -90,7 +89,7 @@ FMA static void cap(float *values, size_t count, float softcap)
 
 FMA static float greatest(const float *values, size_t count)
 {
-    __m256 most = _mm256_set1_ps(-INFINITY);
+    __m256 most = _mm256_set1_ps(KVR_TILE_LEAST_LOGIT);
     for (size_t t = 0; t < count; t += LANES) /* of NaN and a number, max gives the second */
         most = _mm256_max_ps(_mm256_loadu_ps(values + t), most);
     float lanes[LANES];

@@ -58,7 +58,7 @@ static void cap(float *values, size_t count, float softcap)
 
 static float greatest(const float *values, size_t count)
 {
-    float most = -INFINITY;
+    float most = KVR_TILE_LEAST_LOGIT;
     for (size_t t = 0; t < count; t++)
         most = values[t] > most ? values[t] : most;
     return most;

@@ -7,6 +7,7 @@
 #ifndef KVR_ATTENTION_TILE_H
 #define KVR_ATTENTION_TILE_H
 
+#include <float.h>
 #include <stddef.h>
 
 /* Queries and keys of a tile; a row is worked on in steps of KVR_TILE_LANES. */
@@ -14,6 +15,9 @@ enum { KVR_TILE_QUERIES = 6, KVR_TILE_KEYS = 16, KVR_TILE_LANES = 8 };
 
 /* exp(x) is 0 below: what it leaves out is less than the smallest normal float. */
 #define KVR_TILE_LEAST_EXPONENT (-87.0F)
+
+/* What the greatest of no logits is: nothing finite is less. */
+#define KVR_TILE_LEAST_LOGIT (-FLT_MAX)
 
 /* Rows of one strip that a run of columns is added up over. */
 struct kvr_tile_rows {
@@ -37,7 +41,7 @@ struct kvr_attention_tile {
        in the next two. */
     void (*cap)(float *logits, size_t count, float cap);
 
-    /* The greatest of the logits, -infinity at least; NaN may be passed over. */
+    /* The greatest of the logits, KVR_TILE_LEAST_LOGIT at least; NaN is passed over. */
     float (*greatest)(const float *logits, size_t count);
 
     /*

@@ -9,7 +9,11 @@
 
 #include "replay/attention.h"
 
-enum { BLOCK_BYTES = 1 << 19 }; /* rows are read in blocks of about this size */
+enum {
+    BLOCK_BYTES = 1 << 19, /* rows are read in blocks of about this size */
+    MADE_ROWS =
+        24, /* made together of query and key: with fewer, keys are passed over more often */
+};
 
 /* One score over rows while the rows of a head stream by. */
 struct row_sum {
@@ -44,6 +48,8 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
     stream->sums = kvr_room_take(cell->room, cell->scored_count, sizeof *stream->sums, err);
     stream->block_rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
+    if (cell->attention != NULL && stream->block_rows < MADE_ROWS)
+        stream->block_rows = MADE_ROWS;
     if (stream->block_rows > sample->query_count)
         stream->block_rows = sample->query_count;
     stream->block = kvr_room_take(cell->room, stream->block_rows, row_bytes, err);

@@ -57,7 +57,7 @@ static void add_rows(size_t head, size_t row, size_t rows, size_t token, size_t 
 static double bound_of(double weight, double size)
 {
     double cap = isnan(qk.layer.softcap) ? 0 : qk.layer.softcap;
-    double terms = 4 * (double)(qk.width + 8) * size + 32 + 16 * cap;
+    double terms = 4 * (double)(qk.width + 8) * size + 48 + 16 * cap;
     double rounded = qk.kind == KVR_DOUBLE ? 4 * size : 0;
     return weight * 0x1p-24 * (terms + rounded) + exp(-87);
 }

@@ -81,8 +81,6 @@ static enum kvr_status check_qkv(const struct kvr_synth_options *options, struct
     enum kvr_status status = check_range("head dimension", options->head_dim, 16, 1024, err);
     if (status != KVR_OK)
         return status;
-    if (status != KVR_OK)
-        return status;
     bool makes_rows = options->attention || options->accumulated;
     uint64_t most = makes_rows ? most_key_elements / options->query_heads : most_head_elements;
     status = check_range("tokens and decode rows with query, key and value",

@@ -19,6 +19,7 @@ extern const struct kvr_command kvr_command_export;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_import;
 extern const struct kvr_command kvr_command_info;
+extern const struct kvr_command kvr_command_merge;
 extern const struct kvr_command kvr_command_plot;
 extern const struct kvr_command kvr_command_predict;
 extern const struct kvr_command kvr_command_quota;
@@ -37,6 +38,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_import,
     &kvr_command_export,
     &kvr_command_replay,
+    &kvr_command_merge,
     &kvr_command_bounds,
     &kvr_command_compare,
     &kvr_command_ablate,
