@@ -67,7 +67,7 @@ LIBS         := $(call libs_of,$(PKGS)) -lm -pthread
 CHECK_LIBS   := $(call libs_of,check)
 
 # ---------------------------------------------------------------------------- files
-LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c analysis/*.c plots/*.c \
+LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c replay/cpu/*.c analysis/*.c plots/*.c \
                      traces/*.c)
 CLI_SOURCES     := $(wildcard replay/cli/*.c)
 SUITE_SOURCES   := $(wildcard tests/*.c)
@@ -104,7 +104,7 @@ $(BUILD)/%.o: %.c
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(HOT) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Loops over tokens are worth the longer compilation; the rest is not.
-$(call object,$(wildcard replay/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
+$(call object,$(wildcard replay/*.c replay/cpu/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
     analysis/overlap.c analysis/bounds.c analysis/curve.c formats/base/shortest.c formats/base/text.c \
     formats/table.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
 

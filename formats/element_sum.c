@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/element.h"
-#include "formats/element_cpu.h"
+#include "formats/base/cpu.h"
 
 enum { TILE = 256 }; /* columns that are converted at once */
 
@@ -35,7 +35,7 @@ static void add_plain(struct kvr_element_type type, const unsigned char *stored,
     }
 }
 
-#if KVR_ELEMENT_F16C
+#if KVR_CPU_X86
 #include <immintrin.h>
 
 /* Eight columns of little-endian halves; their sums stay in registers over all rows. */
@@ -83,8 +83,8 @@ void kvr_element_add_rows(struct kvr_element_type type, const void *stored, size
                           size_t count, double *sums)
 {
     size_t done = 0;
-#if KVR_ELEMENT_F16C
-    if (type.kind == KVR_HALF && !type.big_endian && kvr_element_use_f16c())
+#if KVR_CPU_X86
+    if (type.kind == KVR_HALF && !type.big_endian && kvr_cpu_level() >= KVR_CPU_AVX2)
         done = add_halves_f16c(stored, rows, count, sums);
 #endif
     add_plain(type, stored, rows, done, count, sums, NULL);
@@ -94,8 +94,8 @@ void kvr_element_add_squares(struct kvr_element_type type, const void *stored, s
                              size_t count, double *sums, double *squares)
 {
     size_t done = 0;
-#if KVR_ELEMENT_F16C
-    if (type.kind == KVR_HALF && !type.big_endian && kvr_element_use_f16c())
+#if KVR_CPU_X86
+    if (type.kind == KVR_HALF && !type.big_endian && kvr_cpu_level() >= KVR_CPU_AVX2)
         done = add_half_squares_f16c(stored, rows, count, sums, squares);
 #endif
     add_plain(type, stored, rows, done, count, sums, squares);

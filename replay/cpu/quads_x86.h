@@ -1,0 +1,120 @@
+/*
+ * Kernels over quads, four vectors side by side: a lane of doubles each, so that the sum of every
+ * vector runs in ascending order while four of them run at once. 256 bits in every variant.
+ */
+#ifndef KVR_QUADS_X86_H
+#define KVR_QUADS_X86_H
+
+WORD __m256d load_quad(const float *quads, size_t t)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(quads + 4 * t));
+}
+
+KVR_TARGET static void interleave(const float *const *vectors, size_t count, size_t n, float *quads)
+{
+    size_t t = 0;
+    for (; count == 4 && t + 4 <= n; t += 4) {
+        __m128 a = _mm_loadu_ps(vectors[0] + t), b = _mm_loadu_ps(vectors[1] + t);
+        __m128 c = _mm_loadu_ps(vectors[2] + t), d = _mm_loadu_ps(vectors[3] + t);
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps(quads + 4 * t, a);
+        _mm_storeu_ps(quads + 4 * t + 4, b);
+        _mm_storeu_ps(quads + 4 * t + 8, c);
+        _mm_storeu_ps(quads + 4 * t + 12, d);
+    }
+    const float *rest[4] = {NULL};
+    for (size_t v = 0; v < count; v++)
+        rest[v] = vectors[v] + t;
+    kvr_kernels_plain.interleave(rest, count, n - t, quads + 4 * t);
+}
+
+KVR_TARGET static void quad_sums(const float *quads, size_t n, double sums[4])
+{
+    __m256d sum = _mm256_loadu_pd(sums);
+    for (size_t t = 0; t < n; t++)
+        sum = _mm256_add_pd(sum, load_quad(quads, t));
+    _mm256_storeu_pd(sums, sum);
+}
+
+/*
+ * a / b, rounded as a division rounds, by the reciprocal of b: two corrections of the quotient by
+ * its remainder, which FMA gives exactly (Markstein 1990). For a of float's range and b where
+ * neither 1 / b nor a quotient leaves the normal numbers.
+ */
+WORD __m256d divide(__m256d a, __m256d b, __m256d reciprocal)
+{
+    __m256d quotient = _mm256_mul_pd(a, reciprocal);
+    __m256d remainder = _mm256_fnmadd_pd(quotient, b, a);
+    quotient = _mm256_fmadd_pd(remainder, reciprocal, quotient);
+    remainder = _mm256_fnmadd_pd(quotient, b, a);
+    return _mm256_fmadd_pd(remainder, reciprocal, quotient);
+}
+
+KVR_TARGET static void quad_squares(const float *quads, size_t n, const double divisors[4],
+                                    double plain[4], double divided[4])
+{
+    const __m256d divisor = _mm256_loadu_pd(divisors);
+    const __m256d reciprocal = _mm256_div_pd(_mm256_set1_pd(1), divisor);
+    __m256d sum = _mm256_loadu_pd(plain), sum_divided = _mm256_loadu_pd(divided);
+    for (size_t t = 0; t < n; t++) {
+        __m256d p = load_quad(quads, t);
+        sum = _mm256_add_pd(sum, _mm256_mul_pd(p, p));
+        p = divide(p, divisor, reciprocal);
+        sum_divided = _mm256_add_pd(sum_divided, _mm256_mul_pd(p, p));
+    }
+    _mm256_storeu_pd(plain, sum);
+    _mm256_storeu_pd(divided, sum_divided);
+}
+
+/* One sum keeps the order; two hide the latency of the additions. */
+WORD void add_run(const float *quads, size_t n, __m256d *even, __m256d *odd)
+{
+    for (size_t t = 0; t < n; t += 2) {
+        *even = _mm256_add_pd(*even, load_quad(quads, t));
+        *odd = _mm256_add_pd(*odd, load_quad(quads, t + 1));
+    }
+}
+
+WORD void add_bits(const float *quads, uint64_t bits, __m256d *even, __m256d *odd)
+{
+    while (bits != 0) {
+        *even = _mm256_add_pd(*even, load_quad(quads, (size_t)__builtin_ctzll(bits)));
+        bits &= bits - 1;
+        if (bits == 0)
+            return;
+        *odd = _mm256_add_pd(*odd, load_quad(quads, (size_t)__builtin_ctzll(bits)));
+        bits &= bits - 1;
+    }
+}
+
+WORD __m256d add_in_order(const float *quads, uint64_t bits, __m256d sum)
+{
+    for (; bits != 0; bits &= bits - 1)
+        sum = _mm256_add_pd(sum, load_quad(quads, (size_t)__builtin_ctzll(bits)));
+    return sum;
+}
+
+KVR_TARGET static void quad_masked_sums(const float *quads, const uint64_t *set,
+                                        const uint64_t *former, size_t words, bool any_order,
+                                        double sums[4])
+{
+    __m256d even = _mm256_loadu_pd(sums), odd = _mm256_setzero_pd();
+    for (size_t i = 0; i < words; i++) {
+        uint64_t bits = former != NULL ? set[i] & ~former[i] : set[i];
+        const float *at = quads + 4 * 64 * i;
+        if (!any_order) {
+            even = add_in_order(at, bits, even);
+            continue;
+        }
+        /* Pages are runs. */
+        for (; bits != 0; bits >>= 16, at += 4 * 16) {
+            if ((bits & 0xffff) == 0xffff)
+                add_run(at, 16, &even, &odd);
+            else
+                add_bits(at, bits & 0xffff, &even, &odd);
+        }
+    }
+    _mm256_storeu_pd(sums, any_order ? _mm256_add_pd(even, odd) : even);
+}
+
+#endif
