@@ -37,21 +37,20 @@ static enum kvr_status sum_kept(const struct kvr_cell *cell, const struct kvr_se
     kept->future = !isnan(cell->future.mass_total);
     size_t width = kept->heads + (kept->future ? 2 : 0);
     kept->sums = kvr_room_take(cell->room, budgets * width, sizeof *kept->sums, err);
-    const float **heads = kvr_room_take(cell->room, kept->heads, sizeof *heads, err);
     const uint64_t **sets = kvr_room_take(cell->room, budgets, sizeof *sets, err);
-    if (kept->sums == NULL || heads == NULL || sets == NULL)
+    if (kept->sums == NULL || sets == NULL)
         return KVR_NO_MEMORY;
-    for (size_t h = 0; h < kept->heads; h++)
-        heads[h] = scored->vectors + h * count;
     for (size_t b = 0; b < budgets; b++)
         sets[b] = selection->kept[b].tokens;
     const double *const future[] = {cell->future.mass, cell->future.peak};
     const struct kvr_mass_vectors vectors = {
         .count = count,
         .float_count = kept->heads,
-        .floats = heads,
+        .quads = scored->quads,
+        .floats_exact = scored->exact,
         .double_count = kept->future ? 2 : 0,
         .doubles = future,
+        .doubles_exact = cell->future.exact,
     };
     kvr_mass_sums(&vectors, sets, budgets, kept->sums);
     return KVR_OK;

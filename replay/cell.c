@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "replay/rows.h"
+#include "replay/statistics.h"
 
 static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
 {
@@ -31,6 +32,7 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
                                     struct kvr_error *err)
 {
     const struct kvr_layer *layer = cell->key.layer;
+    size_t count = cell->candidates.count;
     for (size_t i = 0; i < cell->plan->score_count; i++) {
         const struct kvr_score *score = &cell->plan->scores[i];
         if ((wanted != NULL && !wanted[i]) || !kvr_score_available(score, cell->key.sample, layer))
@@ -38,28 +40,19 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
         struct kvr_scored *scored = &cell->scored[cell->scored_count++];
         scored->score = score;
         scored->heads = kvr_score_vectors(score, layer);
-        size_t values = scored->heads * cell->candidates.count;
+        size_t values = scored->heads * count;
         scored->vectors = kvr_room_take(cell->room, values, sizeof *scored->vectors, err);
         scored->totals = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->weights = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        scored->raw_entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        scored->quads = kvr_room_take(cell->room, kvr_quads_size(scored->heads, count),
+                                      sizeof *scored->quads, err);
         if (scored->vectors == NULL || scored->totals == NULL || scored->entropies == NULL ||
-            scored->weights == NULL)
+            scored->weights == NULL || scored->raw_entropies == NULL || scored->quads == NULL)
             return KVR_NO_MEMORY;
     }
     return KVR_OK;
-}
-
-/* The sum of a vector, or NaN where the vector is not finite. */
-static double total_of(const float *vector, size_t count)
-{
-    double total = 0;
-    for (size_t t = 0; t < count; t++) {
-        if (!isfinite(vector[t]))
-            return NAN;
-        total += (double)vector[t];
-    }
-    return total;
 }
 
 /* --nan zero: the paper's rule. */
@@ -75,21 +68,18 @@ static void replace_not_finite(float *vector, size_t count, uint64_t *replaced)
 static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *scored)
 {
     size_t count = cell->candidates.count;
-    for (size_t h = 0; h < scored->heads; h++) {
-        float *vector = scored->vectors + h * count;
-        scored->totals[h] = total_of(vector, count);
-        if (isnan(scored->totals[h]) && cell->plan->nan == KVR_NAN_ZERO) {
-            replace_not_finite(vector, count, &scored->replaced);
-            scored->totals[h] = total_of(vector, count);
-        }
-        scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
+    kvr_statistics_sum(scored, count);
+    if (cell->plan->nan == KVR_NAN_ZERO) {
+        for (size_t h = 0; h < scored->heads; h++)
+            if (isnan(scored->totals[h]))
+                replace_not_finite(scored->vectors + h * count, count, &scored->replaced);
+        if (scored->replaced > 0)
+            kvr_statistics_sum(scored, count);
     }
-    if (scored->not_finite > 0 || !scored->score->weighted)
-        return;
     for (size_t h = 0; h < scored->heads; h++)
-        scored->entropies[h] = kvr_entropy_isolated(
-            &cell->plan->entropy, scored->vectors + h * count, count, cell->candidates.sinks);
-    kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
+        scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
+    if (scored->not_finite == 0 && scored->score->weighted)
+        kvr_statistics_weigh(scored, cell->plan, &cell->candidates);
 }
 
 static void total_future(struct kvr_future *future, size_t count)
@@ -98,7 +88,14 @@ static void total_future(struct kvr_future *future, size_t count)
     future->mass_total = future->peak_total = NAN;
     if (future->row_count == 0 || !future->finite)
         return;
+    /* Adding and taking off that much rounds to multiples of 2^-24 and 2^-48: what sums and sums of
+       squares of halves are made of. */
+    const double to_sum = 0x1.8p52 * 0x1p-24, to_square = 0x1.8p52 * 0x1p-48;
+    size_t odd = 0;
     for (size_t t = 0; t < count; t++) {
+        odd += future->mass[t] < 0;
+        odd += (future->mass[t] + to_sum) - to_sum != future->mass[t];
+        odd += (future->peak[t] + to_square) - to_square != future->peak[t];
         mass += future->mass[t];
         peak += future->peak[t];
     }
@@ -106,6 +103,8 @@ static void total_future(struct kvr_future *future, size_t count)
         future->mass_total = mass;
         future->peak_total = peak;
     }
+    /* Nothing is negative then: no part of a sum is larger than the whole. */
+    future->exact = odd == 0 && mass < 0x1p28 && peak < 0x1p4;
 }
 
 static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,

@@ -3,10 +3,10 @@
  */
 #include "replay/mass.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "replay/bitmap.h"
+#include "replay/cpu/kernels.h"
 
 static bool holds(const uint64_t *set, const uint64_t *former, size_t words)
 {
@@ -16,51 +16,40 @@ static bool holds(const uint64_t *set, const uint64_t *former, size_t words)
     return missing == 0;
 }
 
-/* Word i of what a set adds to the former one; of the set itself where there is none. */
-static inline uint64_t added(const uint64_t *set, const uint64_t *former, size_t i)
+/* Adds to sums what the set adds to the former one; all of the set where there is none. */
+static void add_floats(const struct kvr_mass_vectors *vectors, const uint64_t *set,
+                       const uint64_t *former, double *sums)
 {
-    return former != NULL ? set[i] & ~former[i] : set[i];
+    for (size_t first = 0; first < vectors->float_count; first += 4) {
+        size_t width = vectors->float_count - first < 4 ? vectors->float_count - first : 4;
+        double four[4] = {0};
+        memcpy(four, sums + first, width * sizeof *four);
+        kvr_kernels()->quad_masked_sums(vectors->quads + first * vectors->count, set, former,
+                                        kvr_bitmap_words(vectors->count), vectors->floats_exact,
+                                        four);
+        memcpy(sums + first, four, width * sizeof *four);
+    }
 }
 
-/* Adds up to four vectors from `first` on: independent sums hide the latency of each addition. */
-static void add_floats(const struct kvr_mass_vectors *vectors, size_t first, const uint64_t *set,
-                       const uint64_t *former, size_t words, double *sums)
+/* The same, two vectors side by side: independent sums hide the latency of each addition. */
+static void add_doubles(const struct kvr_mass_vectors *vectors, const uint64_t *set,
+                        const uint64_t *former, double *sums)
 {
-    size_t left = vectors->float_count - first;
-    const float *a = vectors->floats[first];
-    const float *b = left > 1 ? vectors->floats[first + 1] : a;
-    const float *c = left > 2 ? vectors->floats[first + 2] : a;
-    const float *d = left > 3 ? vectors->floats[first + 3] : a;
-    double sum_a = 0, sum_b = 0, sum_c = 0, sum_d = 0;
-    for (size_t i = 0; i < words; i++)
-        for (uint64_t bits = added(set, former, i); bits != 0; bits &= bits - 1) {
-            size_t t = i * 64 + (size_t)__builtin_ctzll(bits);
-            sum_a += (double)a[t];
-            sum_b += (double)b[t];
-            sum_c += (double)c[t];
-            sum_d += (double)d[t];
+    for (size_t first = 0; first < vectors->double_count; first += 2) {
+        bool two = vectors->double_count - first > 1;
+        const double *a = vectors->doubles[first], *b = vectors->doubles[first + two];
+        double sum_a = sums[first], sum_b = sums[first + two];
+        for (size_t i = 0; i < kvr_bitmap_words(vectors->count); i++) {
+            uint64_t bits = former != NULL ? set[i] & ~former[i] : set[i];
+            for (; bits != 0; bits &= bits - 1) {
+                size_t t = i * 64 + (size_t)__builtin_ctzll(bits);
+                sum_a += a[t];
+                sum_b += b[t];
+            }
         }
-    const double all[] = {sum_a, sum_b, sum_c, sum_d};
-    for (size_t v = 0; v < left && v < 4; v++)
-        sums[first + v] += all[v];
-}
-
-static void add_doubles(const struct kvr_mass_vectors *vectors, size_t first, const uint64_t *set,
-                        const uint64_t *former, size_t words, double *sums)
-{
-    size_t left = vectors->double_count - first;
-    const double *a = vectors->doubles[first];
-    const double *b = left > 1 ? vectors->doubles[first + 1] : a;
-    double sum_a = 0, sum_b = 0;
-    for (size_t i = 0; i < words; i++)
-        for (uint64_t bits = added(set, former, i); bits != 0; bits &= bits - 1) {
-            size_t t = i * 64 + (size_t)__builtin_ctzll(bits);
-            sum_a += a[t];
-            sum_b += b[t];
-        }
-    sums[vectors->float_count + first] += sum_a;
-    if (left > 1)
-        sums[vectors->float_count + first + 1] += sum_b;
+        sums[first + two] = sum_b;
+        sums[first] = sum_a;
+    }
 }
 
 void kvr_mass_sums(const struct kvr_mass_vectors *vectors, const uint64_t *const *sets,
@@ -68,16 +57,17 @@ void kvr_mass_sums(const struct kvr_mass_vectors *vectors, const uint64_t *const
 {
     size_t words = kvr_bitmap_words(vectors->count);
     size_t width = vectors->float_count + vectors->double_count;
+    memset(sums, 0, set_count * width * sizeof *sums);
     for (size_t s = 0; s < set_count; s++) {
-        const uint64_t *former = s > 0 && holds(sets[s], sets[s - 1], words) ? sets[s - 1] : NULL;
-        double *own = sums + s * width;
-        if (former != NULL)
-            memcpy(own, own - width, width * sizeof *own);
-        else
-            memset(own, 0, width * sizeof *own);
-        for (size_t v = 0; v < vectors->float_count; v += 4)
-            add_floats(vectors, v, sets[s], former, words, own);
-        for (size_t v = 0; v < vectors->double_count; v += 2)
-            add_doubles(vectors, v, sets[s], former, words, own);
+        double *floats = sums + s * width, *doubles = floats + vectors->float_count;
+        bool grows = s > 0 && holds(sets[s], sets[s - 1], words);
+        bool more_floats = grows && vectors->floats_exact;
+        bool more_doubles = grows && vectors->doubles_exact;
+        if (more_floats)
+            memcpy(floats, floats - width, vectors->float_count * sizeof *floats);
+        if (more_doubles)
+            memcpy(doubles, doubles - width, vectors->double_count * sizeof *doubles);
+        add_floats(vectors, sets[s], more_floats ? sets[s - 1] : NULL, floats);
+        add_doubles(vectors, sets[s], more_doubles ? sets[s - 1] : NULL, doubles);
     }
 }
