@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "formats/base/cpu.h"
+#include "formats/element_wide.h"
 
 #if KVR_CPU_X86
 #include <immintrin.h>
@@ -190,18 +191,10 @@ static void decode_doubles(const unsigned char *stored, bool swap, size_t count,
         values[i] = double_from_bits(load64(stored + 8 * i, swap));
 }
 
-static bool must_swap(struct kvr_element_type type)
-{
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return type.big_endian == (first == 1);
-}
-
 void kvr_element_decode(struct kvr_element_type type, const void *stored, size_t count,
                         double *values)
 {
-    const bool swap = must_swap(type);
+    const bool swap = kvr_element_must_swap(type);
     switch (type.kind) {
     case KVR_HALF:
 #if KVR_CPU_X86
@@ -289,7 +282,7 @@ static void encode_doubles(bool swap, const double *values, size_t count, unsign
 void kvr_element_encode(struct kvr_element_type type, const double *values, size_t count,
                         void *stored)
 {
-    const bool swap = must_swap(type);
+    const bool swap = kvr_element_must_swap(type);
     switch (type.kind) {
     case KVR_HALF:
 #if KVR_CPU_X86

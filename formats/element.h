@@ -51,6 +51,13 @@ void kvr_element_add_rows(struct kvr_element_type type, const void *stored, size
 void kvr_element_add_squares(struct kvr_element_type type, const void *stored, size_t rows,
                              size_t count, double *sums, double *squares);
 
+/*
+ * means[t] = sum of the elements (row, t) / rows: summed in double in ascending order of the rows,
+ * divided, rounded once. Rows of `count` elements lie `stride` bytes apart; rows > 0.
+ */
+void kvr_element_mean_rows(struct kvr_element_type type, const void *stored, size_t rows,
+                           size_t stride, size_t count, float *means);
+
 /* count doubles to stored elements, rounded to nearest even. */
 void kvr_element_encode(struct kvr_element_type type, const double *values, size_t count,
                         void *stored);

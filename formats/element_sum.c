@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/element.h"
-#include "formats/base/cpu.h"
+#include "formats/element_wide.h"
 
 enum { TILE = 256 }; /* columns that are converted at once */
 
@@ -36,67 +36,75 @@ static void add_plain(struct kvr_element_type type, const unsigned char *stored,
 }
 
 #if KVR_CPU_X86
-#include <immintrin.h>
-
-/* Eight columns of little-endian halves; their sums stay in registers over all rows. */
-__attribute__((target("avx,f16c"))) static size_t
-add_halves_f16c(const unsigned char *stored, size_t rows, size_t count, double *sums)
+/* Eight columns; their sums stay in registers over all rows. */
+KVR_TARGET_AVX2 static inline __attribute__((always_inline)) size_t
+add_wide(enum kvr_element kind, const unsigned char *stored, size_t rows, size_t count,
+         double *sums, double *squares)
 {
+    const size_t size = kvr_element_size(kind);
     size_t t = 0;
     for (; t + 8 <= count; t += 8) {
         __m256d low = _mm256_loadu_pd(sums + t), high = _mm256_loadu_pd(sums + t + 4);
-        const unsigned char *at = stored + 2 * t;
-        for (size_t row = 0; row < rows; row++, at += 2 * count) {
-            __m256 values = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)at));
-            low = _mm256_add_pd(low, _mm256_cvtps_pd(_mm256_castps256_ps128(values)));
-            high = _mm256_add_pd(high, _mm256_cvtps_pd(_mm256_extractf128_ps(values, 1)));
+        __m256d low_square = low, high_square = high;
+        if (squares != NULL) {
+            low_square = _mm256_loadu_pd(squares + t);
+            high_square = _mm256_loadu_pd(squares + t + 4);
+        }
+        const unsigned char *at = stored + size * t;
+        for (size_t row = 0; row < rows; row++, at += size * count) {
+            __m256 values = kvr_element_wide(kind, at);
+            __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(values));
+            __m256d b = _mm256_cvtps_pd(_mm256_extractf128_ps(values, 1));
+            low = _mm256_add_pd(low, a);
+            high = _mm256_add_pd(high, b);
+            if (squares != NULL) {
+                low_square = _mm256_add_pd(low_square, _mm256_mul_pd(a, a));
+                high_square = _mm256_add_pd(high_square, _mm256_mul_pd(b, b));
+            }
         }
         _mm256_storeu_pd(sums + t, low);
         _mm256_storeu_pd(sums + t + 4, high);
+        if (squares != NULL) {
+            _mm256_storeu_pd(squares + t, low_square);
+            _mm256_storeu_pd(squares + t + 4, high_square);
+        }
     }
     return t;
 }
 
-__attribute__((target("avx,f16c"))) static size_t add_half_squares_f16c(const unsigned char *stored,
-                                                                        size_t rows, size_t count,
-                                                                        double *sums,
-                                                                        double *squares)
+/* The kind is a constant in each of the calls. */
+KVR_TARGET_AVX2 static size_t add_by_kind(enum kvr_element kind, const unsigned char *stored,
+                                          size_t rows, size_t count, double *sums, double *squares)
 {
-    size_t t = 0;
-    for (; t + 4 <= count; t += 4) {
-        __m256d sum = _mm256_loadu_pd(sums + t), square = _mm256_loadu_pd(squares + t);
-        const unsigned char *at = stored + 2 * t;
-        for (size_t row = 0; row < rows; row++, at += 2 * count) {
-            __m128i bits = _mm_loadl_epi64((const __m128i *)(const void *)at);
-            __m256d value = _mm256_cvtps_pd(_mm_cvtph_ps(bits));
-            sum = _mm256_add_pd(sum, value);
-            square = _mm256_add_pd(square, _mm256_mul_pd(value, value));
-        }
-        _mm256_storeu_pd(sums + t, sum);
-        _mm256_storeu_pd(squares + t, square);
-    }
-    return t;
+    if (kind == KVR_HALF)
+        return squares == NULL ? add_wide(KVR_HALF, stored, rows, count, sums, NULL)
+                               : add_wide(KVR_HALF, stored, rows, count, sums, squares);
+    if (kind == KVR_BFLOAT16)
+        return squares == NULL ? add_wide(KVR_BFLOAT16, stored, rows, count, sums, NULL)
+                               : add_wide(KVR_BFLOAT16, stored, rows, count, sums, squares);
+    return squares == NULL ? add_wide(KVR_FLOAT, stored, rows, count, sums, NULL)
+                           : add_wide(KVR_FLOAT, stored, rows, count, sums, squares);
+}
+#else
+static size_t add_by_kind(enum kvr_element kind, const unsigned char *stored, size_t rows,
+                          size_t count, double *sums, double *squares)
+{
+    (void)kind, (void)stored, (void)rows, (void)count, (void)sums, (void)squares;
+    return 0;
 }
 #endif
 
 void kvr_element_add_rows(struct kvr_element_type type, const void *stored, size_t rows,
                           size_t count, double *sums)
 {
-    size_t done = 0;
-#if KVR_CPU_X86
-    if (type.kind == KVR_HALF && !type.big_endian && kvr_cpu_level() >= KVR_CPU_AVX2)
-        done = add_halves_f16c(stored, rows, count, sums);
-#endif
-    add_plain(type, stored, rows, done, count, sums, NULL);
+    kvr_element_add_squares(type, stored, rows, count, sums, NULL);
 }
 
 void kvr_element_add_squares(struct kvr_element_type type, const void *stored, size_t rows,
                              size_t count, double *sums, double *squares)
 {
     size_t done = 0;
-#if KVR_CPU_X86
-    if (type.kind == KVR_HALF && !type.big_endian && kvr_cpu_level() >= KVR_CPU_AVX2)
-        done = add_half_squares_f16c(stored, rows, count, sums, squares);
-#endif
+    if (kvr_element_is_wide(type))
+        done = add_by_kind(type.kind, stored, rows, count, sums, squares);
     add_plain(type, stored, rows, done, count, sums, squares);
 }

@@ -6,13 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 19 }; /* rows are read in blocks of about this size */
+enum {
+    WHOLE_BYTES = 1 << 21, /* all rows of a head, or of a part of its tokens, are read at once */
+    PART_BYTES = 1 << 15,  /* if that much of each row is: less makes too many reads */
+    BLOCK_BYTES = 1 << 19, /* else rows are read in blocks of about this size */
+};
 
 /* One score over rows while the rows of a head stream by. */
 struct row_sum {
     struct kvr_scored *scored;
     struct kvr_row_range rows;
-    double *sum; /* [T] */
+    double *sum; /* [tile]; NULL where all rows are at hand at once */
 };
 
 struct row_stream {
@@ -21,25 +25,27 @@ struct row_stream {
     struct row_sum *sums;
     struct kvr_row_range rows; /* every row that a score or the future needs */
     size_t decode_start;
-    unsigned char *block; /* [block_rows][T] stored elements */
-    size_t block_rows;
+    size_t tile;          /* tokens that are read at a time */
+    size_t block_rows;    /* rows that are */
+    unsigned char *block; /* [block_rows][tile] stored elements */
 };
 
-static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *stream,
-                                      struct kvr_error *err)
+/* A part of a head that is at hand. */
+struct row_block {
+    size_t head;
+    size_t first, rows;  /* query rows */
+    size_t token, width; /* candidates */
+};
+
+/* Which scores are over rows, and which rows they need. */
+static enum kvr_status list_sums(struct kvr_cell *cell, struct row_stream *stream,
+                                 struct kvr_error *err)
 {
     const struct kvr_sample *sample = cell->key.sample;
-    size_t count = cell->candidates.count;
-    size_t row_bytes = count * kvr_element_size(cell->key.layer->attention->type.kind);
-    *stream = (struct row_stream){.cell = cell};
     stream->decode_start = kvr_sample_decode_start(sample);
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
-    stream->sums = kvr_room_take(cell->room, cell->scored_count, sizeof *stream->sums, err);
-    stream->block_rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
-    if (stream->block_rows > sample->query_count)
-        stream->block_rows = sample->query_count;
-    stream->block = kvr_room_take(cell->room, stream->block_rows, row_bytes, err);
-    if (stream->sums == NULL || stream->block == NULL)
+    stream->sums = kvr_room_take_zeroed(cell->room, cell->scored_count, sizeof *stream->sums, err);
+    if (stream->sums == NULL)
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < cell->scored_count; i++) {
         struct kvr_scored *scored = &cell->scored[i];
@@ -49,68 +55,134 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
         struct row_sum *sum = &stream->sums[stream->sum_count++];
         sum->scored = scored;
         sum->rows = kvr_score_rows(scored->score, sample);
-        sum->sum = kvr_room_take(cell->room, count, sizeof *sum->sum, err);
-        if (sum->sum == NULL)
-            return KVR_NO_MEMORY;
         if (sum->rows.begin < stream->rows.begin)
             stream->rows.begin = sum->rows.begin;
     }
     return KVR_OK;
 }
 
-/* What rows [first, first + rows) of the block and `wanted` have in common. */
-static struct kvr_row_range common_rows(size_t first, size_t rows, struct kvr_row_range wanted)
+/* All rows at once where they fit; of contiguous data a part of their tokens; else some rows. */
+static void plan_blocks(struct row_stream *stream)
 {
-    size_t begin = first > wanted.begin ? first : wanted.begin;
-    size_t end = first + rows < wanted.end ? first + rows : wanted.end;
-    return (struct kvr_row_range){begin, end > begin ? end : begin};
-}
-
-static void add_block(struct row_stream *stream, size_t first, size_t rows)
-{
-    struct kvr_cell *cell = stream->cell;
-    struct kvr_element_type type = cell->key.layer->attention->type;
-    size_t count = cell->candidates.count, row_bytes = count * kvr_element_size(type.kind);
-    for (size_t i = 0; i < stream->sum_count; i++) {
-        struct kvr_row_range common = common_rows(first, rows, stream->sums[i].rows);
-        kvr_element_add_rows(type, stream->block + (common.begin - first) * row_bytes,
-                             common.end - common.begin, count, stream->sums[i].sum);
+    const struct kvr_dataset *dataset = stream->cell->key.layer->attention;
+    size_t size = kvr_element_size(dataset->type.kind), count = stream->cell->candidates.count;
+    size_t rows = stream->rows.end - stream->rows.begin;
+    stream->tile = count;
+    stream->block_rows = rows;
+    if (rows <= WHOLE_BYTES / size / count)
+        return;
+    if (!dataset->chunked && rows <= WHOLE_BYTES / PART_BYTES) {
+        stream->tile = WHOLE_BYTES / size / rows / 64 * 64;
+        return;
     }
-    const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
-    struct kvr_row_range common = common_rows(first, rows, decoded);
-    if (common.end > common.begin)
-        kvr_element_add_squares(type, stream->block + (common.begin - first) * row_bytes,
-                                common.end - common.begin, count, cell->future.mass,
-                                cell->future.peak);
+    size_t fit = BLOCK_BYTES / size / count;
+    stream->block_rows = fit > 0 ? fit : 1;
 }
 
-static enum kvr_status stream_head(struct row_stream *stream, uint64_t head, struct kvr_error *err)
+static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *stream,
+                                      struct kvr_error *err)
 {
-    const struct kvr_cell *cell = stream->cell;
-    for (size_t i = 0; i < stream->sum_count; i++)
-        memset(stream->sums[i].sum, 0, cell->candidates.count * sizeof(double));
-    for (size_t row = stream->rows.begin; row < stream->rows.end;) {
-        size_t rows = stream->rows.end - row;
-        if (rows > stream->block_rows)
-            rows = stream->block_rows;
-        const uint64_t start[] = {head, row, cell->candidates.first};
-        const uint64_t size[] = {1, rows, cell->candidates.count};
-        enum kvr_status status = kvr_trace_read_stored(cell->trace, cell->key.layer->attention,
-                                                       start, size, stream->block, err);
-        if (status != KVR_OK)
-            return status;
-        add_block(stream, row, rows);
-        row += rows;
+    *stream = (struct row_stream){.cell = cell};
+    enum kvr_status status = list_sums(cell, stream, err);
+    if (status != KVR_OK || stream->rows.begin >= stream->rows.end)
+        return status;
+    plan_blocks(stream);
+    bool whole = stream->block_rows == stream->rows.end - stream->rows.begin;
+    stream->block = kvr_room_take(cell->room, stream->block_rows * stream->tile,
+                                  kvr_element_size(cell->key.layer->attention->type.kind), err);
+    if (stream->block == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; i < stream->sum_count && !whole; i++) {
+        struct row_sum *sum = &stream->sums[i];
+        sum->sum = kvr_room_take(cell->room, stream->tile, sizeof *sum->sum, err);
+        if (sum->sum == NULL)
+            return KVR_NO_MEMORY;
     }
     return KVR_OK;
 }
 
-static void round_means(const struct row_sum *sum, size_t head, size_t count)
+/* What the rows of the block and `wanted` have in common. */
+static struct kvr_row_range common_rows(const struct row_block *block, struct kvr_row_range wanted)
 {
-    double rows = (double)(sum->rows.end - sum->rows.begin);
-    float *vector = sum->scored->vectors + head * count;
-    for (size_t t = 0; t < count; t++)
-        vector[t] = (float)(sum->sum[t] / rows);
+    size_t begin = block->first > wanted.begin ? block->first : wanted.begin;
+    size_t end = block->first + block->rows;
+    end = end < wanted.end ? end : wanted.end;
+    return (struct kvr_row_range){begin, end > begin ? end : begin};
+}
+
+static void add_block(struct row_stream *stream, const struct row_block *block)
+{
+    struct kvr_cell *cell = stream->cell;
+    struct kvr_element_type type = cell->key.layer->attention->type;
+    size_t row_bytes = block->width * kvr_element_size(type.kind);
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        const struct row_sum *sum = &stream->sums[i];
+        struct kvr_row_range common = common_rows(block, sum->rows);
+        const unsigned char *at = stream->block + (common.begin - block->first) * row_bytes;
+        size_t rows = common.end - common.begin;
+        if (sum->sum != NULL)
+            kvr_element_add_rows(type, at, rows, block->width, sum->sum);
+        else
+            kvr_element_mean_rows(type, at, rows, row_bytes, block->width,
+                                  sum->scored->vectors + block->head * cell->candidates.count +
+                                      block->token);
+    }
+    const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
+    struct kvr_row_range common = common_rows(block, decoded);
+    if (common.end > common.begin)
+        kvr_element_add_squares(type, stream->block + (common.begin - block->first) * row_bytes,
+                                common.end - common.begin, block->width,
+                                cell->future.mass + block->token, cell->future.peak + block->token);
+}
+
+static void round_means(const struct row_stream *stream, const struct row_block *block)
+{
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        const struct row_sum *sum = &stream->sums[i];
+        double rows = (double)(sum->rows.end - sum->rows.begin);
+        float *vector = sum->scored->vectors + block->head * stream->cell->candidates.count;
+        for (size_t t = 0; sum->sum != NULL && t < block->width; t++)
+            vector[block->token + t] = (float)(sum->sum[t] / rows);
+    }
+}
+
+/* Some tokens of a head: all rows, block by block. */
+static enum kvr_status stream_tile(struct row_stream *stream, struct row_block block,
+                                   struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    for (size_t i = 0; i < stream->sum_count; i++)
+        if (stream->sums[i].sum != NULL)
+            memset(stream->sums[i].sum, 0, block.width * sizeof(double));
+    for (block.first = stream->rows.begin; block.first < stream->rows.end;
+         block.first += block.rows) {
+        block.rows = stream->rows.end - block.first;
+        if (block.rows > stream->block_rows)
+            block.rows = stream->block_rows;
+        const uint64_t start[] = {(uint64_t)cell->key.group * cell->key.ratio + block.head,
+                                  block.first, cell->candidates.first + block.token};
+        const uint64_t size[] = {1, block.rows, block.width};
+        enum kvr_status status = kvr_trace_read_stored(cell->trace, cell->key.layer->attention,
+                                                       start, size, stream->block, err);
+        if (status != KVR_OK)
+            return status;
+        add_block(stream, &block);
+    }
+    round_means(stream, &block);
+    return KVR_OK;
+}
+
+static enum kvr_status stream_head(struct row_stream *stream, size_t head, struct kvr_error *err)
+{
+    size_t count = stream->cell->candidates.count;
+    enum kvr_status status = KVR_OK;
+    for (size_t token = 0; status == KVR_OK && token < count; token += stream->tile) {
+        size_t left = count - token;
+        const struct row_block tile = {
+            .head = head, .token = token, .width = left < stream->tile ? left : stream->tile};
+        status = stream_tile(stream, tile, err);
+    }
+    return status;
 }
 
 /* A value that is not finite makes its column's sum so, whatever is added after it. */
@@ -134,11 +206,8 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
     cell->future.peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
     if (cell->future.mass == NULL || cell->future.peak == NULL)
         return KVR_NO_MEMORY;
-    for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++) {
-        status = stream_head(&stream, (uint64_t)cell->key.group * cell->key.ratio + h, err);
-        for (size_t i = 0; status == KVR_OK && i < stream.sum_count; i++)
-            round_means(&stream.sums[i], h, count);
-    }
+    for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++)
+        status = stream_head(&stream, h, err);
     cell->future.finite = all_finite(cell->future.mass, count);
     return status;
 }

@@ -66,31 +66,38 @@ KVR_TARGET static void quad_squares(const float *quads, size_t n, const double d
     _mm256_storeu_pd(divided, sum_divided);
 }
 
-/* One sum keeps the order; two hide the latency of the additions. */
-WORD void add_run(const float *quads, size_t n, __m256d *even, __m256d *odd)
+/* Places of bits are listed first, then summed: adding them one by one as they are found would
+   guess wrongly at the end of every word. */
+enum { LISTED = 1024 };
+
+WORD size_t list_bits(uint64_t bits, uint32_t first, uint32_t *places)
 {
-    for (size_t t = 0; t < n; t += 2) {
-        *even = _mm256_add_pd(*even, load_quad(quads, t));
-        *odd = _mm256_add_pd(*odd, load_quad(quads, t + 1));
-    }
+    size_t count = (size_t)__builtin_popcountll(bits);
+    for (size_t i = 0; i < count; i += 4)
+        for (size_t k = 0; k < 4; k++) { /* up to three too many, of no bit */
+            places[i + k] = first + (uint32_t)_tzcnt_u64(bits);
+            bits &= bits - 1;
+        }
+    return count;
 }
 
-WORD void add_bits(const float *quads, uint64_t bits, __m256d *even, __m256d *odd)
+/* One sum keeps the order; four hide the latency of the additions. */
+WORD __m256d add_listed(const float *quads, const uint32_t *places, size_t count, bool any_order,
+                        __m256d sum)
 {
-    while (bits != 0) {
-        *even = _mm256_add_pd(*even, load_quad(quads, (size_t)__builtin_ctzll(bits)));
-        bits &= bits - 1;
-        if (bits == 0)
-            return;
-        *odd = _mm256_add_pd(*odd, load_quad(quads, (size_t)__builtin_ctzll(bits)));
-        bits &= bits - 1;
+    size_t i = 0;
+    if (any_order) {
+        __m256d b = _mm256_setzero_pd(), c = b, d = b;
+        for (; i + 4 <= count; i += 4) {
+            sum = _mm256_add_pd(sum, load_quad(quads, places[i]));
+            b = _mm256_add_pd(b, load_quad(quads, places[i + 1]));
+            c = _mm256_add_pd(c, load_quad(quads, places[i + 2]));
+            d = _mm256_add_pd(d, load_quad(quads, places[i + 3]));
+        }
+        sum = _mm256_add_pd(_mm256_add_pd(sum, b), _mm256_add_pd(c, d));
     }
-}
-
-WORD __m256d add_in_order(const float *quads, uint64_t bits, __m256d sum)
-{
-    for (; bits != 0; bits &= bits - 1)
-        sum = _mm256_add_pd(sum, load_quad(quads, (size_t)__builtin_ctzll(bits)));
+    for (; i < count; i++)
+        sum = _mm256_add_pd(sum, load_quad(quads, places[i]));
     return sum;
 }
 
@@ -98,23 +105,18 @@ KVR_TARGET static void quad_masked_sums(const float *quads, const uint64_t *set,
                                         const uint64_t *former, size_t words, bool any_order,
                                         double sums[4])
 {
-    __m256d even = _mm256_loadu_pd(sums), odd = _mm256_setzero_pd();
+    uint32_t places[LISTED + 64];
+    size_t count = 0;
+    __m256d sum = _mm256_loadu_pd(sums);
     for (size_t i = 0; i < words; i++) {
         uint64_t bits = former != NULL ? set[i] & ~former[i] : set[i];
-        const float *at = quads + 4 * 64 * i;
-        if (!any_order) {
-            even = add_in_order(at, bits, even);
-            continue;
-        }
-        /* Pages are runs. */
-        for (; bits != 0; bits >>= 16, at += 4 * 16) {
-            if ((bits & 0xffff) == 0xffff)
-                add_run(at, 16, &even, &odd);
-            else
-                add_bits(at, bits & 0xffff, &even, &odd);
+        count += list_bits(bits, (uint32_t)(64 * i), places + count);
+        if (count >= LISTED - 4) {
+            sum = add_listed(quads, places, count, any_order, sum);
+            count = 0;
         }
     }
-    _mm256_storeu_pd(sums, any_order ? _mm256_add_pd(even, odd) : even);
+    _mm256_storeu_pd(sums, add_listed(quads, places, count, any_order, sum));
 }
 
 #endif
