@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "replay/entropy.h"
-#include "replay/statistics.h"
+#include "replay/scored.h"
 
 const char *kvr_head_class_name(enum kvr_head_class class)
 {

@@ -46,7 +46,7 @@ static enum kvr_status sum_kept(const struct kvr_cell *cell, const struct kvr_se
     const struct kvr_mass_vectors vectors = {
         .count = count,
         .float_count = kept->heads,
-        .quads = scored->quads,
+        .floats = scored->vectors,
         .floats_exact = scored->exact,
         .double_count = kept->future ? 2 : 0,
         .doubles = future,

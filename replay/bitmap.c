@@ -3,7 +3,7 @@
  */
 #include "replay/bitmap.h"
 
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 static unsigned lowest_bit(uint64_t word)
 {

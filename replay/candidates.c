@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "replay/bitmap.h"
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 struct kvr_candidates kvr_candidates_of(const struct kvr_sample *sample,
                                         const struct kvr_layer *layer, uint64_t sinks)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "replay/rows.h"
-#include "replay/statistics.h"
+#include "replay/scored.h"
 
 static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
 {
@@ -46,40 +46,11 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
         scored->entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->weights = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->raw_entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
-        scored->quads = kvr_room_take(cell->room, kvr_quads_size(scored->heads, count),
-                                      sizeof *scored->quads, err);
         if (scored->vectors == NULL || scored->totals == NULL || scored->entropies == NULL ||
-            scored->weights == NULL || scored->raw_entropies == NULL || scored->quads == NULL)
+            scored->weights == NULL || scored->raw_entropies == NULL)
             return KVR_NO_MEMORY;
     }
     return KVR_OK;
-}
-
-/* --nan zero: the paper's rule. */
-static void replace_not_finite(float *vector, size_t count, uint64_t *replaced)
-{
-    for (size_t t = 0; t < count; t++)
-        if (!isfinite(vector[t])) {
-            vector[t] = 0;
-            (*replaced)++;
-        }
-}
-
-static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *scored)
-{
-    size_t count = cell->candidates.count;
-    kvr_statistics_sum(scored, count);
-    if (cell->plan->nan == KVR_NAN_ZERO) {
-        for (size_t h = 0; h < scored->heads; h++)
-            if (isnan(scored->totals[h]))
-                replace_not_finite(scored->vectors + h * count, count, &scored->replaced);
-        if (scored->replaced > 0)
-            kvr_statistics_sum(scored, count);
-    }
-    for (size_t h = 0; h < scored->heads; h++)
-        scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
-    if (scored->not_finite == 0 && scored->score->weighted)
-        kvr_statistics_weigh(scored, cell->plan, &cell->candidates);
 }
 
 static void total_future(struct kvr_future *future, size_t count)
@@ -139,7 +110,7 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
             status = scored->score->scorer->compute(cell, scored, err);
         if (status != KVR_OK)
             break;
-        finish_vectors(cell, scored);
+        kvr_scored_finish(cell, scored);
         if (scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
             status = refuse_not_finite(cell, scored, err);
     }

@@ -23,7 +23,6 @@ struct kvr_scored {
     size_t heads;      /* r, or 1 where the score is recorded per KV head */
     float *vectors;    /* [heads][T] */
     double *totals;    /* [heads] sum of each vector */
-    float *quads;      /* the vectors interleaved, four at a time: statistics.h */
     bool exact;        /* double sums of values of a vector are exact, whatever their order */
     size_t not_finite; /* heads whose vector is not finite: the group is excluded if any */
     uint64_t replaced; /* values of the vectors that --nan zero replaced by 0 */

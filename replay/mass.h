@@ -1,9 +1,9 @@
 /*
- * Sums of vectors over the kept sets of several budgets.
+ * Sums of vectors over kept sets: many sets in one pass over the vectors.
  *
- * Kept sets mostly grow with the budget. Where sums are exact in any order, only what a budget adds
- * is visited, so that many budgets cost as much as the largest one; else each set is summed in
- * ascending order. Either way a sum does not depend on the other sets.
+ * Kept sets of one policy mostly grow with the budget. Where sums are exact in any order, only what
+ * a set adds to the one before it is visited, so that many budgets cost as much as the largest one;
+ * else each set is summed in ascending order. Either way a sum does not depend on the other sets.
  */
 #ifndef KVR_MASS_H
 #define KVR_MASS_H
@@ -16,8 +16,8 @@
 struct kvr_mass_vectors {
     size_t count;
     size_t float_count;
-    const float *quads; /* the float vectors, as kvr_quads_make */
-    bool floats_exact;  /* double sums of them are exact in any order */
+    const float *floats; /* [float_count][count] */
+    bool floats_exact;   /* double sums of them are exact in any order */
     size_t double_count;
     const double *const *doubles; /* [double_count] of [count] */
     bool doubles_exact;

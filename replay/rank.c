@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 #include "replay/select.h"
 
 enum { DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS, MOST_DIGITS = 3 };

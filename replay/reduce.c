@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 static void pool_mean(const float *vectors, size_t heads, size_t count, const double *weights,
                       float *out)

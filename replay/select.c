@@ -14,7 +14,7 @@
 
 #include "formats/base/memory.h"
 #include "replay/bitmap.h"
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 enum {
     BINS = 2048,

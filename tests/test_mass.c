@@ -10,10 +10,9 @@
 #include "formats/base/random.h"
 #include "replay/bitmap.h"
 #include "replay/mass.h"
-#include "replay/statistics.h"
 #include "tests/suites.h"
 
-enum { MOST_TOKENS = 200, WORDS = MOST_TOKENS / 64 + 1, MOST_VECTORS = 9, SETS = 6 };
+enum { MOST_TOKENS = 2500, WORDS = MOST_TOKENS / 64 + 1, MOST_VECTORS = 9, SETS = 6 };
 
 static float floats[MOST_VECTORS][MOST_TOKENS];
 static double doubles[MOST_VECTORS][MOST_TOKENS];
@@ -44,7 +43,7 @@ static void draw_sets(struct kvr_random *random, size_t count, enum growth growt
 
 static void check_sums(size_t count, size_t float_count, size_t double_count, bool exact)
 {
-    static float planar[MOST_VECTORS * MOST_TOKENS], quads[(MOST_VECTORS + 3) * MOST_TOKENS];
+    static float planar[MOST_VECTORS * MOST_TOKENS];
     const double *double_rows[MOST_VECTORS];
     const uint64_t *set_rows[SETS];
     double sums[SETS * 2 * MOST_VECTORS + 1];
@@ -56,11 +55,10 @@ static void check_sums(size_t count, size_t float_count, size_t double_count, bo
     sums[SETS * width] = 99;
     for (size_t v = 0; v < float_count; v++)
         memcpy(planar + v * count, floats[v], count * sizeof *planar);
-    kvr_quads_make(planar, float_count, count, quads);
     const struct kvr_mass_vectors vectors = {
         .count = count,
         .float_count = float_count,
-        .quads = quads,
+        .floats = planar,
         .floats_exact = exact,
         .double_count = double_count,
         .doubles = double_rows,
@@ -89,7 +87,7 @@ static double draw_value(struct kvr_random *random, bool exact)
 
 START_TEST(test_sums_of_sets)
 {
-    static const size_t counts[] = {1, 63, 64, 65, 128, MOST_TOKENS};
+    static const size_t counts[] = {1, 63, 64, 65, 128, 200, 1024, 1025, MOST_TOKENS};
     struct kvr_random random = kvr_random_stream(171, (uint64_t)_i);
     bool exact = _i < GROWTHS;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)

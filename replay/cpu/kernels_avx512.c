@@ -1,7 +1,7 @@
 /*
  * The kernels for AVX-512.
  */
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 #if KVR_CPU_X86
 #include "replay/cpu/vector_avx512.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 static size_t collect(const float *scores, size_t n, int32_t bound, int32_t *keys)
 {

@@ -75,8 +75,10 @@ WORD size_t list_bits(uint64_t bits, uint32_t first, uint32_t *places)
     size_t count = (size_t)__builtin_popcountll(bits);
     for (size_t i = 0; i < count; i += 4)
         for (size_t k = 0; k < 4; k++) { /* up to three too many, of no bit */
-            places[i + k] = first + (uint32_t)_tzcnt_u64(bits);
+            uint32_t place = first + (uint32_t)_tzcnt_u64(bits);
             bits &= bits - 1;
+            __asm__("" : "+r"(place)); /* gathering four for one store is slower than four */
+            places[i + k] = place;
         }
     return count;
 }

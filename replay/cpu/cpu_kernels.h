@@ -5,8 +5,8 @@
  * come from one template. Kernels know arrays and counts, not what a token, a head or a policy is.
  * No pointer need be aligned unless it says so.
  */
-#ifndef KVR_KERNELS_H
-#define KVR_KERNELS_H
+#ifndef KVR_CPU_KERNELS_H
+#define KVR_CPU_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>

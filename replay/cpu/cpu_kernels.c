@@ -1,7 +1,7 @@
 /*
  * Which table of kernels is in force. It must not know what they compute.
  */
-#include "replay/cpu/kernels.h"
+#include "replay/cpu/cpu_kernels.h"
 
 const struct kvr_kernels *kvr_kernels_of(enum kvr_cpu level)
 {
