@@ -106,15 +106,22 @@ void kvr_pages_score(const struct kvr_pages *pages, enum kvr_page_reduce reduce,
     }
 }
 
-/* The bits of `units`, each `size` times, from bit 0 on: whole words at once. */
+/* The bits of `units`, each `size` times, from bit 0 on: whole words at once, a few bits of them
+   from a table. */
 static void repeat_bits(const uint64_t *units, size_t words, unsigned size, uint64_t *out)
 {
-    const unsigned each = 64 / size;
-    const uint64_t ones = ~UINT64_C(0) >> (64 - size);
+    const unsigned each = 64 / size, step = each < 4 ? each : 4, stride = step * size;
+    const uint64_t ones = ~UINT64_C(0) >> (64 - size), mask = (UINT64_C(1) << step) - 1;
+    uint64_t table[16] = {0};
+    for (uint64_t bits = 0; bits <= mask; bits++)
+        for (unsigned i = 0; i < step; i++)
+            table[bits] |= (bits >> i & 1) * ones << (i * size);
     for (size_t word = 0; word < words; word++) {
-        uint64_t bits = units[word / size] >> (word % size * each), repeated = 0;
-        for (unsigned i = 0; i < each; i++)
-            repeated |= (bits >> i & 1) * ones << (i * size);
+        uint64_t bits = units[word / size] >> (word % size * each), repeated = table[bits & mask];
+        for (unsigned at = stride; at < 64; at += stride) {
+            bits >>= step;
+            repeated |= table[bits & mask] << at;
+        }
         out[word] = repeated;
     }
 }

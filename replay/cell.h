@@ -38,7 +38,7 @@ struct kvr_future {
     size_t row_count; /* decode rows; 0: nothing below applies */
     bool finite;      /* every decode row is finite at every candidate */
     bool exact;       /* double sums over candidates are exact, whatever their order */
-    double *mass;     /* [T] sum of a */
+    double *mass;     /* [T] sum of a; NULL without decode rows */
     double *peak;     /* [T] sum of a^2 */
     /* Sums of both over the candidates; NaN without decode rows, where one is not finite, or where
        the sum is 0: then no future measure applies. */

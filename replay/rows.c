@@ -197,18 +197,21 @@ static bool all_finite(const double *values, size_t count)
 static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *err)
 {
     size_t count = cell->candidates.count;
+    struct kvr_future *future = &cell->future;
     struct row_stream stream;
     enum kvr_status status = prepare_stream(cell, &stream, err);
     if (status != KVR_OK || stream.rows.begin >= stream.rows.end)
         return status;
-    cell->future.row_count = stream.rows.end - stream.decode_start;
-    cell->future.mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
-    cell->future.peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
-    if (cell->future.mass == NULL || cell->future.peak == NULL)
-        return KVR_NO_MEMORY;
+    future->row_count = stream.rows.end - stream.decode_start;
+    if (future->row_count > 0) {
+        future->mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
+        future->peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
+        if (future->mass == NULL || future->peak == NULL)
+            return KVR_NO_MEMORY;
+    }
     for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++)
         status = stream_head(&stream, h, err);
-    cell->future.finite = all_finite(cell->future.mass, count);
+    future->finite = future->row_count == 0 || all_finite(future->mass, count);
     return status;
 }
 
