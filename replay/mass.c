@@ -11,8 +11,6 @@
 #include "replay/bitmap.h"
 #include "replay/cpu/cpu_kernels.h"
 
-enum { TILE = 1024, TILE_WORDS = TILE / 64 };
-
 /* Some tokens of the vectors, and where they are summed. */
 struct tile {
     const struct kvr_mass_vectors *vectors;
@@ -42,10 +40,10 @@ static void add_floats(const struct tile *tile, size_t first)
 {
     const struct kvr_mass_vectors *vectors = tile->vectors;
     const size_t count = vectors->float_count - first < 4 ? vectors->float_count - first : 4;
-    const size_t left = vectors->count - tile->start, tokens = left < TILE ? left : TILE;
+    const size_t left = vectors->count - tile->start, tokens = left < KVR_QUAD_TILE ? left : KVR_QUAD_TILE;
     const bool exact = vectors->floats_exact;
     const float *rows[4];
-    float quads[4 * TILE];
+    double quads[4 * KVR_QUAD_TILE];
     double here[4] = {0}; /* sums over the tile, of the set before */
     for (size_t v = 0; v < count; v++)
         rows[v] = vectors->floats + (first + v) * vectors->count + tile->start;
@@ -106,9 +104,9 @@ void kvr_mass_sums(const struct kvr_mass_vectors *vectors, const uint64_t *const
     };
     const size_t words = kvr_bitmap_words(vectors->count);
     memset(sums, 0, set_count * tile.width * sizeof *sums);
-    for (size_t word = 0; word < words; word += TILE_WORDS) {
+    for (size_t word = 0; word < words; word += KVR_QUAD_WORDS) {
         tile.start = word * 64;
-        tile.words = words - word < TILE_WORDS ? words - word : TILE_WORDS;
+        tile.words = words - word < KVR_QUAD_WORDS ? words - word : KVR_QUAD_WORDS;
         for (size_t v = 0; v < vectors->float_count; v += 4)
             add_floats(&tile, v);
         for (size_t v = 0; v < vectors->double_count; v += 2)

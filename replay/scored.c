@@ -8,21 +8,19 @@
 
 #include "replay/cpu/cpu_kernels.h"
 
-enum { TILE = 1024 }; /* tokens of four heads, interleaved, that stay in the nearest cache */
-
 /* A kernel over quads: `width` interleaved tokens from `start` on. */
-typedef void visit_quads(void *context, const float *quads, size_t start, size_t width);
+typedef void visit_quads(void *context, const double *quads, size_t start, size_t width);
 
 /* Visits four heads from `first` on, tile by tile; a tile ends at `border`, too. */
 static void each_tile(const struct kvr_scored *scored, size_t first, size_t count, size_t border,
                       visit_quads *visit, void *context)
 {
     const float *rows[4];
-    float quads[4 * TILE];
+    double quads[4 * KVR_QUAD_TILE];
     const size_t heads = scored->heads - first < 4 ? scored->heads - first : 4;
     for (size_t start = 0, width; start < count; start += width) {
         size_t end = start < border && border < count ? border : count;
-        width = end - start < TILE ? end - start : TILE;
+        width = end - start < KVR_QUAD_TILE ? end - start : KVR_QUAD_TILE;
         for (size_t v = 0; v < heads; v++)
             rows[v] = scored->vectors + (first + v) * count + start;
         kvr_kernels()->interleave(rows, heads, width, quads);
@@ -41,7 +39,7 @@ static bool total_exactly(struct kvr_scored *scored, size_t count)
     return true;
 }
 
-static void add_totals(void *totals, const float *quads, size_t start, size_t width)
+static void add_totals(void *totals, const double *quads, size_t start, size_t width)
 {
     (void)start;
     kvr_kernels()->quad_sums(quads, width, totals);
@@ -68,14 +66,14 @@ struct quad_entropy {
     double squares[4], isolated[4];
 };
 
-static void add_rest(void *context, const float *quads, size_t start, size_t width)
+static void add_rest(void *context, const double *quads, size_t start, size_t width)
 {
     struct quad_entropy *sums = context;
     if (start >= sums->sinks)
         kvr_kernels()->quad_sums(quads, width, sums->rest);
 }
 
-static void add_squares(void *context, const float *quads, size_t start, size_t width)
+static void add_squares(void *context, const double *quads, size_t start, size_t width)
 {
     struct quad_entropy *sums = context;
     double unused[4];

@@ -36,6 +36,9 @@ static inline float kvr_score_of_key(int32_t key)
     return score;
 }
 
+/* Tokens of four vectors, interleaved, that stay in the nearest cache; as words of a bitmap. */
+enum { KVR_QUAD_TILE = 512, KVR_QUAD_WORDS = KVR_QUAD_TILE / 64 };
+
 /* Multiples of this are what an exact sum is made of: the mean of 64 half rows is one. */
 #define KVR_DYADIC_STEP 0x1p-30f
 
@@ -81,18 +84,20 @@ struct kvr_kernels {
     void (*page_largest)(const float *values, size_t pages, size_t width, float *out);
 
     /* quads[t][v] = vectors[v][t] for `count` <= 4 vectors, 0 for the others. */
-    void (*interleave)(const float *const *vectors, size_t count, size_t n, float *quads);
+    void (*interleave)(const float *const *vectors, size_t count, size_t n, double *quads);
+
+    /* sums[p] = the sum of values[p * width … p * width + width - 1], in any order. */
+    void (*page_sums)(const float *values, size_t pages, size_t width, double *sums);
 
     /* Of each lane, in double and in ascending order of t: its sum, added to sums; or the sums of
        v^2 and of (v / divisor)^2, added to plain and to divided. quads are [n][4]. */
-    void (*quad_sums)(const float *quads, size_t n, double sums[4]);
-    void (*quad_squares)(const float *quads, size_t n, const double divisors[4], double plain[4],
+    void (*quad_sums)(const double *quads, size_t n, double sums[4]);
+    void (*quad_squares)(const double *quads, size_t n, const double divisors[4], double plain[4],
                          double divided[4]);
 
-    /* Sum of the lanes over the bits of set & ~former (NULL: of set), added to sums. In ascending
-       order unless `any_order`. quads are aligned to 16 bytes, [64 * words][4] or up to the last
-       bit that is set. */
-    void (*quad_masked_sums)(const float *quads, const uint64_t *set, const uint64_t *former,
+    /* Sum of the lanes over the bits of set & ~former (NULL: of set), added to sums; in ascending
+       order unless `any_order`. At most KVR_QUAD_WORDS words. */
+    void (*quad_masked_sums)(const double *quads, const uint64_t *set, const uint64_t *former,
                              size_t words, bool any_order, double sums[4]);
 
     /* Pooling of vectors [heads][stride] at n tokens: in double in head order, rounded once. */

@@ -120,33 +120,43 @@ static void page_largest(const float *values, size_t pages, size_t width, float 
         out[page] = largest(values + page * width, width);
 }
 
-static void interleave(const float *const *vectors, size_t count, size_t n, float *quads)
+static void page_sums(const float *values, size_t pages, size_t width, double *sums)
+{
+    for (size_t page = 0; page < pages; page++) {
+        double sum = 0;
+        for (size_t i = 0; i < width; i++)
+            sum += (double)values[page * width + i];
+        sums[page] = sum;
+    }
+}
+
+static void interleave(const float *const *vectors, size_t count, size_t n, double *quads)
 {
     for (size_t t = 0; t < n; t++)
         for (size_t v = 0; v < 4; v++)
-            quads[4 * t + v] = v < count ? vectors[v][t] : 0;
+            quads[4 * t + v] = v < count ? (double)vectors[v][t] : 0;
 }
 
-static void quad_sums(const float *quads, size_t n, double sums[4])
+static void quad_sums(const double *quads, size_t n, double sums[4])
 {
     for (size_t t = 0; t < n; t++)
         for (size_t v = 0; v < 4; v++)
-            sums[v] += (double)quads[4 * t + v];
+            sums[v] += quads[4 * t + v];
 }
 
-static void quad_squares(const float *quads, size_t n, const double divisors[4], double plain[4],
+static void quad_squares(const double *quads, size_t n, const double divisors[4], double plain[4],
                          double divided[4])
 {
     for (size_t t = 0; t < n; t++)
         for (size_t v = 0; v < 4; v++) {
-            double p = (double)quads[4 * t + v];
+            double p = quads[4 * t + v];
             plain[v] += p * p;
             p /= divisors[v];
             divided[v] += p * p;
         }
 }
 
-static void quad_masked_sums(const float *quads, const uint64_t *set, const uint64_t *former,
+static void quad_masked_sums(const double *quads, const uint64_t *set, const uint64_t *former,
                              size_t words, bool any_order, double sums[4])
 {
     (void)any_order; /* ascending is one */
@@ -236,6 +246,7 @@ const struct kvr_kernels kvr_kernels_plain = {
     .dyadic_sum = dyadic_sum,
     .largest = largest,
     .page_largest = page_largest,
+    .page_sums = page_sums,
     .interleave = interleave,
     .quad_sums = quad_sums,
     .quad_squares = quad_squares,

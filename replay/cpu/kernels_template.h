@@ -147,6 +147,21 @@ KVR_TARGET static void page_largest(const float *values, size_t pages, size_t wi
             out[page] = largest(values + page * width, width);
 }
 
+KVR_TARGET static void page_sums(const float *values, size_t pages, size_t width, double *sums)
+{
+    for (size_t page = 0; page < pages; page++) {
+        const float *at = values + page * width;
+        wides sum = all_wides(0);
+        size_t i = 0;
+        for (; i + WIDE_LANES <= width; i += WIDE_LANES)
+            sum = plus_wides(sum, load_wides(at + i));
+        double rest = 0;
+        for (; i < width; i++)
+            rest += (double)at[i];
+        sums[page] = sum_of_wides(sum) + rest;
+    }
+}
+
 /* Multiplying by the reciprocal is dividing where that is exact: by powers of two. */
 static bool is_power_of_two(double value)
 {
@@ -218,7 +233,7 @@ KVR_TARGET static uint64_t count_common(const uint64_t *a, const uint64_t *b, si
         .collect = collect, .count_from = count_from, .bin = bin, .find_bins = find_bins,          \
         .mark = mark, .keep_first = keep_first, .count_above = count_above,                        \
         .count_at_least = count_at_least, .dyadic_sum = dyadic_sum, .largest = largest,            \
-        .page_largest = page_largest, .interleave = interleave, .quad_sums = quad_sums,            \
+        .page_largest = page_largest, .interleave = interleave, .page_sums = page_sums, .quad_sums = quad_sums,            \
         .quad_squares = quad_squares, .quad_masked_sums = quad_masked_sums,                        \
         .pool_mean = pool_mean, .pool_weighted = pool_weighted, .pool_max = pool_max,              \
         .count_bits = count_bits, .count_common = count_common,                                    \

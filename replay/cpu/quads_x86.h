@@ -5,22 +5,23 @@
 #ifndef KVR_QUADS_X86_H
 #define KVR_QUADS_X86_H
 
-WORD __m256d load_quad(const float *quads, size_t t)
+WORD __m256d load_quad(const double *quads, size_t t)
 {
-    return _mm256_cvtps_pd(_mm_loadu_ps(quads + 4 * t));
+    return _mm256_loadu_pd(quads + 4 * t);
 }
 
-KVR_TARGET static void interleave(const float *const *vectors, size_t count, size_t n, float *quads)
+KVR_TARGET static void interleave(const float *const *vectors, size_t count, size_t n,
+                                  double *quads)
 {
     size_t t = 0;
     for (; count == 4 && t + 4 <= n; t += 4) {
         __m128 a = _mm_loadu_ps(vectors[0] + t), b = _mm_loadu_ps(vectors[1] + t);
         __m128 c = _mm_loadu_ps(vectors[2] + t), d = _mm_loadu_ps(vectors[3] + t);
         _MM_TRANSPOSE4_PS(a, b, c, d);
-        _mm_storeu_ps(quads + 4 * t, a);
-        _mm_storeu_ps(quads + 4 * t + 4, b);
-        _mm_storeu_ps(quads + 4 * t + 8, c);
-        _mm_storeu_ps(quads + 4 * t + 12, d);
+        _mm256_storeu_pd(quads + 4 * t, _mm256_cvtps_pd(a));
+        _mm256_storeu_pd(quads + 4 * t + 4, _mm256_cvtps_pd(b));
+        _mm256_storeu_pd(quads + 4 * t + 8, _mm256_cvtps_pd(c));
+        _mm256_storeu_pd(quads + 4 * t + 12, _mm256_cvtps_pd(d));
     }
     const float *rest[4] = {NULL};
     for (size_t v = 0; v < count; v++)
@@ -28,7 +29,7 @@ KVR_TARGET static void interleave(const float *const *vectors, size_t count, siz
     kvr_kernels_plain.interleave(rest, count, n - t, quads + 4 * t);
 }
 
-KVR_TARGET static void quad_sums(const float *quads, size_t n, double sums[4])
+KVR_TARGET static void quad_sums(const double *quads, size_t n, double sums[4])
 {
     __m256d sum = _mm256_loadu_pd(sums);
     for (size_t t = 0; t < n; t++)
@@ -50,7 +51,7 @@ WORD __m256d divide(__m256d a, __m256d b, __m256d reciprocal)
     return _mm256_fmadd_pd(remainder, reciprocal, quotient);
 }
 
-KVR_TARGET static void quad_squares(const float *quads, size_t n, const double divisors[4],
+KVR_TARGET static void quad_squares(const double *quads, size_t n, const double divisors[4],
                                     double plain[4], double divided[4])
 {
     const __m256d divisor = _mm256_loadu_pd(divisors);
@@ -66,59 +67,45 @@ KVR_TARGET static void quad_squares(const float *quads, size_t n, const double d
     _mm256_storeu_pd(divided, sum_divided);
 }
 
-/* Places of bits are listed first, then summed: adding them one by one as they are found would
-   guess wrongly at the end of every word. */
-enum { LISTED = 1024 };
-
-WORD size_t list_bits(uint64_t bits, uint32_t first, uint32_t *places)
+/* Bits are listed first, as offsets of their quads, then summed: adding them one by one as they are
+   found would guess wrongly at the end of every word. */
+WORD size_t list_bits(uint64_t bits, size_t word, uint32_t *offsets)
 {
     size_t count = (size_t)__builtin_popcountll(bits);
     for (size_t i = 0; i < count; i += 4)
         for (size_t k = 0; k < 4; k++) { /* up to three too many, of no bit */
-            uint32_t place = first + (uint32_t)_tzcnt_u64(bits);
+            uint32_t offset = 4 * (uint32_t)(64 * word + _tzcnt_u64(bits));
             bits &= bits - 1;
-            __asm__("" : "+r"(place)); /* gathering four for one store is slower than four */
-            places[i + k] = place;
+            __asm__("" : "+r"(offset)); /* gathering four for one store is slower than four */
+            offsets[i + k] = offset;
         }
     return count;
 }
 
-/* One sum keeps the order; four hide the latency of the additions. */
-WORD __m256d add_listed(const float *quads, const uint32_t *places, size_t count, bool any_order,
-                        __m256d sum)
+KVR_TARGET static void quad_masked_sums(const double *quads, const uint64_t *set,
+                                        const uint64_t *former, size_t words, bool any_order,
+                                        double sums[4])
 {
-    size_t i = 0;
+    uint32_t offsets[KVR_QUAD_TILE + 4];
+    size_t count = 0, i = 0;
+    for (size_t word = 0; word < words; word++)
+        count += list_bits(former != NULL ? set[word] & ~former[word] : set[word], word,
+                           offsets + count);
+    /* One sum keeps the order; four hide the latency of the additions. */
+    __m256d sum = _mm256_loadu_pd(sums);
     if (any_order) {
         __m256d b = _mm256_setzero_pd(), c = b, d = b;
         for (; i + 4 <= count; i += 4) {
-            sum = _mm256_add_pd(sum, load_quad(quads, places[i]));
-            b = _mm256_add_pd(b, load_quad(quads, places[i + 1]));
-            c = _mm256_add_pd(c, load_quad(quads, places[i + 2]));
-            d = _mm256_add_pd(d, load_quad(quads, places[i + 3]));
+            sum = _mm256_add_pd(sum, _mm256_loadu_pd(quads + offsets[i]));
+            b = _mm256_add_pd(b, _mm256_loadu_pd(quads + offsets[i + 1]));
+            c = _mm256_add_pd(c, _mm256_loadu_pd(quads + offsets[i + 2]));
+            d = _mm256_add_pd(d, _mm256_loadu_pd(quads + offsets[i + 3]));
         }
         sum = _mm256_add_pd(_mm256_add_pd(sum, b), _mm256_add_pd(c, d));
     }
     for (; i < count; i++)
-        sum = _mm256_add_pd(sum, load_quad(quads, places[i]));
-    return sum;
-}
-
-KVR_TARGET static void quad_masked_sums(const float *quads, const uint64_t *set,
-                                        const uint64_t *former, size_t words, bool any_order,
-                                        double sums[4])
-{
-    uint32_t places[LISTED + 64];
-    size_t count = 0;
-    __m256d sum = _mm256_loadu_pd(sums);
-    for (size_t i = 0; i < words; i++) {
-        uint64_t bits = former != NULL ? set[i] & ~former[i] : set[i];
-        count += list_bits(bits, (uint32_t)(64 * i), places + count);
-        if (count >= LISTED - 4) {
-            sum = add_listed(quads, places, count, any_order, sum);
-            count = 0;
-        }
-    }
-    _mm256_storeu_pd(sums, add_listed(quads, places, count, any_order, sum));
+        sum = _mm256_add_pd(sum, _mm256_loadu_pd(quads + offsets[i]));
+    _mm256_storeu_pd(sums, sum);
 }
 
 #endif
