@@ -88,15 +88,14 @@ static enum kvr_status page_vectors(const struct kvr_cell *cell, const struct kv
 
 /* Gives those of the selections that are at `pages` their sums. */
 static enum kvr_status sum_at(const struct kvr_cell *cell, const struct kvr_pages *pages,
-                              struct kvr_selection *selections, size_t count,
-                              struct kvr_error *err)
+                              struct kvr_selection *selections, size_t count, struct kvr_error *err)
 {
     const struct kvr_scored *scored = selections[0].scored;
     const struct kvr_kept_sums_row row = kvr_kept_sums_row(cell, scored);
     const double *const future[] = {cell->future.mass, cell->future.peak};
     struct kvr_mass_vectors vectors = token_vectors(cell, scored, row, future);
-    bool by_pages = pages->size > 1 && (row.heads == 0 || scored->exact) &&
-                    (!row.future || cell->future.exact);
+    bool by_pages =
+        pages->size > 1 && (row.heads == 0 || scored->exact) && (!row.future || cell->future.exact);
     size_t budgets = cell->plan->budget_count, found = 0;
     const uint64_t **sets = kvr_room_take(cell->room, count * budgets, sizeof *sets, err);
     double *sums = kvr_room_take(cell->room, count * budgets * row.width, sizeof *sums, err);

@@ -40,7 +40,8 @@ static void add_floats(const struct tile *tile, size_t first)
 {
     const struct kvr_mass_vectors *vectors = tile->vectors;
     const size_t count = vectors->float_count - first < 4 ? vectors->float_count - first : 4;
-    const size_t left = vectors->count - tile->start, tokens = left < KVR_QUAD_TILE ? left : KVR_QUAD_TILE;
+    const size_t left = vectors->count - tile->start,
+                 tokens = left < KVR_QUAD_TILE ? left : KVR_QUAD_TILE;
     const bool exact = vectors->floats_exact;
     const float *rows[4];
     double quads[4 * KVR_QUAD_TILE];

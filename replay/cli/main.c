@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/base/cpu.h"
 #include "formats/base/temporary.h"
 #include "replay/cli/command.h"
 
@@ -76,7 +77,8 @@ static int run_command(const struct kvr_command *command, int argc, char **argv,
         return KVR_EXIT_DONE;
     }
     struct kvr_arguments arguments;
-    if (kvr_arguments_parse(command, argc, argv, &arguments, err) != KVR_OK)
+    if (kvr_cpu_check(err) != KVR_OK ||
+        kvr_arguments_parse(command, argc, argv, &arguments, err) != KVR_OK)
         return KVR_EXIT_USAGE;
     int status = command->run(command, &arguments, err);
     kvr_arguments_free(&arguments);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "formats/base/checksum.h"
+#include "formats/base/cpu.h"
 #include "formats/base/outfile.h"
 #include "formats/json.h"
 
@@ -103,20 +104,21 @@ static enum kvr_status write_input(struct kvr_json *json, const struct kvr_plan 
     return KVR_OK;
 }
 
-/* The widest instruction set that the machine offers; kernels are chosen at run time. */
-static const char *instruction_set(void)
+/* The instructions that the kernels use, "x86-64 avx2"; without level where there is only one. */
+static void add_instruction_set(struct kvr_json *json)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        return "x86-64 avx512";
-    if (__builtin_cpu_supports("avx2"))
-        return "x86-64 avx2";
-    return "x86-64";
+    static const char processor[] = "x86-64";
 #elif defined(__aarch64__)
-    return "aarch64";
+    static const char processor[] = "aarch64";
 #else
-    return "generic";
+    static const char processor[] = "generic";
 #endif
+    char isa[64];
+    enum kvr_cpu level = kvr_cpu_level();
+    snprintf(isa, sizeof isa, "%s%s%s", processor, level > KVR_CPU_SCALAR ? " " : "",
+             level > KVR_CPU_SCALAR ? kvr_cpu_name(level) : "");
+    kvr_json_string(json, "isa", isa);
 }
 
 enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct kvr_tables *tables,
@@ -141,7 +143,7 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct
     kvr_json_string(&json, "host", host);
     kvr_json_unsigned(&json, "threads", record->plan->threads);
     kvr_json_string(&json, "device", "cpu");
-    kvr_json_string(&json, "isa", instruction_set());
+    add_instruction_set(&json);
     kvr_json_number(&json, "seconds", record->seconds);
     kvr_json_unsigned(&json, "bytes_read", record->bytes_read);
     kvr_json_end(&json);

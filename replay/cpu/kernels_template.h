@@ -233,10 +233,11 @@ KVR_TARGET static uint64_t count_common(const uint64_t *a, const uint64_t *b, si
         .collect = collect, .count_from = count_from, .bin = bin, .find_bins = find_bins,          \
         .mark = mark, .keep_first = keep_first, .count_above = count_above,                        \
         .count_at_least = count_at_least, .dyadic_sum = dyadic_sum, .largest = largest,            \
-        .page_largest = page_largest, .interleave = interleave, .page_sums = page_sums, .quad_sums = quad_sums,            \
-        .quad_squares = quad_squares, .quad_masked_sums = quad_masked_sums,                        \
-        .pool_mean = pool_mean, .pool_weighted = pool_weighted, .pool_max = pool_max,              \
-        .count_bits = count_bits, .count_common = count_common,                                    \
+        .page_largest = page_largest, .interleave = interleave, .page_sums = page_sums,            \
+        .quad_sums = quad_sums, .quad_squares = quad_squares,                                      \
+        .quad_masked_sums = quad_masked_sums, .pool_mean = pool_mean,                              \
+        .pool_weighted = pool_weighted, .pool_max = pool_max, .count_bits = count_bits,            \
+        .count_common = count_common,                                                              \
     }
 
 #endif
