@@ -13,16 +13,17 @@
 
 enum { TILE = 64 };
 
-/* The plain variant, for every element type. */
-static void mean_plain(struct kvr_element_type type, const unsigned char *stored, size_t rows,
-                       size_t stride, size_t count, float *means)
+/* The plain variant, for every element type; columns from `first` on. */
+static void mean_plain(struct kvr_element_type type, const void *const *stored, size_t rows,
+                       size_t first, size_t count, float *means)
 {
     size_t size = kvr_element_size(type.kind);
-    for (size_t t = 0; t < count; t += TILE) {
+    for (size_t t = first; t < count; t += TILE) {
         size_t width = count - t < TILE ? count - t : TILE;
         double sums[TILE] = {0}, values[TILE];
         for (size_t row = 0; row < rows; row++) {
-            kvr_element_decode(type, stored + row * stride + t * size, width, values);
+            const unsigned char *at = stored[row];
+            kvr_element_decode(type, at + t * size, width, values);
             for (size_t i = 0; i < width; i++)
                 sums[i] += values[i];
         }
@@ -47,14 +48,15 @@ KVR_TARGET_AVX2 static inline __m256 over_rows(__m256 sums, size_t rows)
                            _mm256_cvtpd_ps(_mm256_div_pd(low, divisor)));
 }
 
-/* 32 columns of halves summed in float; false if that is not sure to be exact. */
-KVR_TARGET_AVX2 static inline bool mean_32_halves(const unsigned char *at, size_t rows,
-                                                  size_t stride, float *means)
+/* 32 columns of halves from t on, summed in float; false if that is not sure to be exact. */
+KVR_TARGET_AVX2 static inline bool mean_32_halves(const void *const *stored, size_t rows, size_t t,
+                                                  float *means)
 {
     __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
                       _mm256_setzero_ps()};
     __m256i signs = _mm256_setzero_si256();
-    for (size_t row = 0; row < rows; row++, at += stride) {
+    for (size_t row = 0; row < rows; row++) {
+        const unsigned char *at = (const unsigned char *)stored[row] + 2 * t;
         _mm_prefetch((const char *)at + AHEAD, _MM_HINT_T0);
         for (size_t i = 0; i < 4; i++)
             sums[i] = _mm256_add_ps(sums[i], kvr_element_wide(KVR_HALF, at + 16 * i));
@@ -72,32 +74,31 @@ KVR_TARGET_AVX2 static inline bool mean_32_halves(const unsigned char *at, size_
     if (negative || _mm256_movemask_ps(below) != 0xff)
         return false;
     for (size_t i = 0; i < 4; i++)
-        _mm256_storeu_ps(means + 8 * i, over_rows(sums[i], rows));
+        _mm256_storeu_ps(means + t + 8 * i, over_rows(sums[i], rows));
     return true;
 }
 
-KVR_TARGET_AVX2 static size_t mean_halves(struct kvr_element_type type, const unsigned char *stored,
-                                          size_t rows, size_t stride, size_t count, float *means)
+KVR_TARGET_AVX2 static size_t mean_halves(struct kvr_element_type type, const void *const *stored,
+                                          size_t rows, size_t count, float *means)
 {
     size_t t = 0;
     for (; t + 32 <= count; t += 32)
-        if (!mean_32_halves(stored + 2 * t, rows, stride, means + t))
-            mean_plain(type, stored + 2 * t, rows, stride, 32, means + t);
+        if (!mean_32_halves(stored, rows, t, means))
+            mean_plain(type, stored, rows, t, t + 32, means);
     return t;
 }
 
 /* Eight columns in double. */
 KVR_TARGET_AVX2 static inline __attribute__((always_inline)) size_t
-mean_wide(enum kvr_element kind, const unsigned char *stored, size_t rows, size_t stride,
-          size_t count, float *means)
+mean_wide(enum kvr_element kind, const void *const *stored, size_t rows, size_t count, float *means)
 {
     const size_t size = kvr_element_size(kind);
     const __m256d divisor = _mm256_set1_pd((double)rows);
     size_t t = 0;
     for (; t + 8 <= count; t += 8) {
         __m256d low = _mm256_setzero_pd(), high = low;
-        const unsigned char *at = stored + size * t;
-        for (size_t row = 0; row < rows; row++, at += stride) {
+        for (size_t row = 0; row < rows; row++) {
+            const unsigned char *at = (const unsigned char *)stored[row] + size * t;
             _mm_prefetch((const char *)at + AHEAD, _MM_HINT_T0);
             __m256 values = kvr_element_wide(kind, at);
             low = _mm256_add_pd(low, _mm256_cvtps_pd(_mm256_castps256_ps128(values)));
@@ -109,31 +110,29 @@ mean_wide(enum kvr_element kind, const unsigned char *stored, size_t rows, size_
     return t;
 }
 
-KVR_TARGET_AVX2 static size_t mean_by_kind(struct kvr_element_type type,
-                                           const unsigned char *stored, size_t rows, size_t stride,
-                                           size_t count, float *means)
+KVR_TARGET_AVX2 static size_t mean_by_kind(struct kvr_element_type type, const void *const *stored,
+                                           size_t rows, size_t count, float *means)
 {
     if (type.kind == KVR_HALF)
-        return mean_halves(type, stored, rows, stride, count, means);
+        return mean_halves(type, stored, rows, count, means);
     if (type.kind == KVR_BFLOAT16)
-        return mean_wide(KVR_BFLOAT16, stored, rows, stride, count, means);
-    return mean_wide(KVR_FLOAT, stored, rows, stride, count, means);
+        return mean_wide(KVR_BFLOAT16, stored, rows, count, means);
+    return mean_wide(KVR_FLOAT, stored, rows, count, means);
 }
 #else
-static size_t mean_by_kind(struct kvr_element_type type, const unsigned char *stored, size_t rows,
-                           size_t stride, size_t count, float *means)
+static size_t mean_by_kind(struct kvr_element_type type, const void *const *stored, size_t rows,
+                           size_t count, float *means)
 {
-    (void)type, (void)stored, (void)rows, (void)stride, (void)count, (void)means;
+    (void)type, (void)stored, (void)rows, (void)count, (void)means;
     return 0;
 }
 #endif
 
-void kvr_element_mean_rows(struct kvr_element_type type, const void *stored, size_t rows,
-                           size_t stride, size_t count, float *means)
+void kvr_element_mean_rows(struct kvr_element_type type, const void *const *rows, size_t row_count,
+                           size_t count, float *means)
 {
     size_t done = 0;
     if (kvr_element_is_wide(type))
-        done = mean_by_kind(type, stored, rows, stride, count, means);
-    const unsigned char *rest = (const unsigned char *)stored + done * kvr_element_size(type.kind);
-    mean_plain(type, rest, rows, stride, count - done, means + done);
+        done = mean_by_kind(type, rows, row_count, count, means);
+    mean_plain(type, rows, row_count, done, count, means);
 }

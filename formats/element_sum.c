@@ -10,36 +10,30 @@
 
 enum { TILE = 256 }; /* columns that are converted at once */
 
-/* The plain variant, for every element type. */
-static void add_tile(struct kvr_element_type type, const unsigned char *stored, size_t stride,
-                     size_t rows, size_t count, double *sums, double *squares)
-{
-    double values[TILE];
-    for (size_t row = 0; row < rows; row++) {
-        kvr_element_decode(type, stored + row * stride, count, values);
-        for (size_t t = 0; t < count; t++)
-            sums[t] += values[t];
-        for (size_t t = 0; squares != NULL && t < count; t++)
-            squares[t] += values[t] * values[t];
-    }
-}
-
-static void add_plain(struct kvr_element_type type, const unsigned char *stored, size_t rows,
+/* The plain variant, for every element type; columns from `first` on. */
+static void add_plain(struct kvr_element_type type, const void *const *stored, size_t rows,
                       size_t first, size_t count, double *sums, double *squares)
 {
-    size_t size = kvr_element_size(type.kind), stride = count * size;
+    size_t size = kvr_element_size(type.kind);
+    double values[TILE];
     for (size_t t = first; t < count; t += TILE) {
         size_t width = count - t < TILE ? count - t : TILE;
-        add_tile(type, stored + t * size, stride, rows, width, sums + t,
-                 squares != NULL ? squares + t : NULL);
+        for (size_t row = 0; row < rows; row++) {
+            const unsigned char *at = stored[row];
+            kvr_element_decode(type, at + t * size, width, values);
+            for (size_t i = 0; i < width; i++)
+                sums[t + i] += values[i];
+            for (size_t i = 0; squares != NULL && i < width; i++)
+                squares[t + i] += values[i] * values[i];
+        }
     }
 }
 
 #if KVR_CPU_X86
 /* Eight columns; their sums stay in registers over all rows. */
 KVR_TARGET_AVX2 static inline __attribute__((always_inline)) size_t
-add_wide(enum kvr_element kind, const unsigned char *stored, size_t rows, size_t count,
-         double *sums, double *squares)
+add_wide(enum kvr_element kind, const void *const *stored, size_t rows, size_t count, double *sums,
+         double *squares)
 {
     const size_t size = kvr_element_size(kind);
     size_t t = 0;
@@ -50,9 +44,8 @@ add_wide(enum kvr_element kind, const unsigned char *stored, size_t rows, size_t
             low_square = _mm256_loadu_pd(squares + t);
             high_square = _mm256_loadu_pd(squares + t + 4);
         }
-        const unsigned char *at = stored + size * t;
-        for (size_t row = 0; row < rows; row++, at += size * count) {
-            __m256 values = kvr_element_wide(kind, at);
+        for (size_t row = 0; row < rows; row++) {
+            __m256 values = kvr_element_wide(kind, (const unsigned char *)stored[row] + size * t);
             __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(values));
             __m256d b = _mm256_cvtps_pd(_mm256_extractf128_ps(values, 1));
             low = _mm256_add_pd(low, a);
@@ -73,7 +66,7 @@ add_wide(enum kvr_element kind, const unsigned char *stored, size_t rows, size_t
 }
 
 /* The kind is a constant in each of the calls. */
-KVR_TARGET_AVX2 static size_t add_by_kind(enum kvr_element kind, const unsigned char *stored,
+KVR_TARGET_AVX2 static size_t add_by_kind(enum kvr_element kind, const void *const *stored,
                                           size_t rows, size_t count, double *sums, double *squares)
 {
     if (kind == KVR_HALF)
@@ -86,7 +79,7 @@ KVR_TARGET_AVX2 static size_t add_by_kind(enum kvr_element kind, const unsigned 
                            : add_wide(KVR_FLOAT, stored, rows, count, sums, squares);
 }
 #else
-static size_t add_by_kind(enum kvr_element kind, const unsigned char *stored, size_t rows,
+static size_t add_by_kind(enum kvr_element kind, const void *const *stored, size_t rows,
                           size_t count, double *sums, double *squares)
 {
     (void)kind, (void)stored, (void)rows, (void)count, (void)sums, (void)squares;
@@ -94,17 +87,17 @@ static size_t add_by_kind(enum kvr_element kind, const unsigned char *stored, si
 }
 #endif
 
-void kvr_element_add_rows(struct kvr_element_type type, const void *stored, size_t rows,
+void kvr_element_add_rows(struct kvr_element_type type, const void *const *rows, size_t row_count,
                           size_t count, double *sums)
 {
-    kvr_element_add_squares(type, stored, rows, count, sums, NULL);
+    kvr_element_add_squares(type, rows, row_count, count, sums, NULL);
 }
 
-void kvr_element_add_squares(struct kvr_element_type type, const void *stored, size_t rows,
-                             size_t count, double *sums, double *squares)
+void kvr_element_add_squares(struct kvr_element_type type, const void *const *rows,
+                             size_t row_count, size_t count, double *sums, double *squares)
 {
     size_t done = 0;
     if (kvr_element_is_wide(type))
-        done = add_by_kind(type.kind, stored, rows, count, sums, squares);
-    add_plain(type, stored, rows, done, count, sums, squares);
+        done = add_by_kind(type.kind, rows, row_count, count, sums, squares);
+    add_plain(type, rows, row_count, done, count, sums, squares);
 }

@@ -9,6 +9,7 @@
 enum {
     WHOLE_BYTES = 1 << 21, /* all rows of a head, or of a part of its tokens, are read at once */
     PART_BYTES = 1 << 15,  /* if that much of each row is: less makes too many reads */
+    CHUNK_BYTES = 1 << 23, /* the same where rows lie in chunks, which are decoded whole */
     BLOCK_BYTES = 1 << 19, /* else rows are read in blocks of about this size */
 };
 
@@ -27,7 +28,8 @@ struct row_stream {
     size_t decode_start;
     size_t tile;          /* tokens that are read at a time */
     size_t block_rows;    /* rows that are */
-    unsigned char *block; /* [block_rows][tile] stored elements */
+    unsigned char *block; /* [block_rows][tile] stored elements, where they have to be read */
+    const void **at;      /* [block_rows] where the rows are */
 };
 
 /* A part of a head that is at hand. */
@@ -69,7 +71,7 @@ static void plan_blocks(struct row_stream *stream)
     size_t rows = stream->rows.end - stream->rows.begin;
     stream->tile = count;
     stream->block_rows = rows;
-    if (rows <= WHOLE_BYTES / size / count)
+    if (rows <= (dataset->chunked ? CHUNK_BYTES : WHOLE_BYTES) / size / count)
         return;
     if (!dataset->chunked && rows <= WHOLE_BYTES / PART_BYTES) {
         stream->tile = WHOLE_BYTES / size / rows / 64 * 64;
@@ -90,7 +92,8 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
     bool whole = stream->block_rows == stream->rows.end - stream->rows.begin;
     stream->block = kvr_room_take(cell->room, stream->block_rows * stream->tile,
                                   kvr_element_size(cell->key.layer->attention->type.kind), err);
-    if (stream->block == NULL)
+    stream->at = kvr_room_take(cell->room, stream->block_rows, sizeof *stream->at, err);
+    if (stream->block == NULL || stream->at == NULL)
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < stream->sum_count && !whole; i++) {
         struct row_sum *sum = &stream->sums[i];
@@ -114,25 +117,43 @@ static void add_block(struct row_stream *stream, const struct row_block *block)
 {
     struct kvr_cell *cell = stream->cell;
     struct kvr_element_type type = cell->key.layer->attention->type;
-    size_t row_bytes = block->width * kvr_element_size(type.kind);
     for (size_t i = 0; i < stream->sum_count; i++) {
         const struct row_sum *sum = &stream->sums[i];
         struct kvr_row_range common = common_rows(block, sum->rows);
-        const unsigned char *at = stream->block + (common.begin - block->first) * row_bytes;
-        size_t rows = common.end - common.begin;
+        const void *const *rows = stream->at + (common.begin - block->first);
         if (sum->sum != NULL)
-            kvr_element_add_rows(type, at, rows, block->width, sum->sum);
+            kvr_element_add_rows(type, rows, common.end - common.begin, block->width, sum->sum);
         else
-            kvr_element_mean_rows(type, at, rows, row_bytes, block->width,
+            kvr_element_mean_rows(type, rows, common.end - common.begin, block->width,
                                   sum->scored->vectors + block->head * cell->candidates.count +
                                       block->token);
     }
     const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
     struct kvr_row_range common = common_rows(block, decoded);
     if (common.end > common.begin)
-        kvr_element_add_squares(type, stream->block + (common.begin - block->first) * row_bytes,
+        kvr_element_add_squares(type, stream->at + (common.begin - block->first),
                                 common.end - common.begin, block->width,
                                 cell->future.mass + block->token, cell->future.peak + block->token);
+}
+
+/* Finds the block where it lies in memory, or reads it; what is held in `view` must be left. */
+static enum kvr_status fetch_block(struct row_stream *stream, const struct row_block *block,
+                                   struct kvr_row_view *view, struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_dataset *dataset = cell->key.layer->attention;
+    const uint64_t start[] = {(uint64_t)cell->key.group * cell->key.ratio + block->head,
+                              block->first, cell->candidates.first + block->token};
+    const uint64_t size[] = {1, block->rows, block->width};
+    bool there;
+    enum kvr_status status =
+        kvr_trace_view_rows(cell->trace, dataset, start, size, stream->at, view, &there, err);
+    if (status != KVR_OK || there)
+        return status;
+    size_t row_bytes = block->width * kvr_element_size(dataset->type.kind);
+    for (size_t row = 0; row < block->rows; row++)
+        stream->at[row] = stream->block + row * row_bytes;
+    return kvr_trace_read_stored(cell->trace, dataset, start, size, stream->block, err);
 }
 
 static void round_means(const struct row_stream *stream, const struct row_block *block)
@@ -150,7 +171,6 @@ static void round_means(const struct row_stream *stream, const struct row_block 
 static enum kvr_status stream_tile(struct row_stream *stream, struct row_block block,
                                    struct kvr_error *err)
 {
-    const struct kvr_cell *cell = stream->cell;
     for (size_t i = 0; i < stream->sum_count; i++)
         if (stream->sums[i].sum != NULL)
             memset(stream->sums[i].sum, 0, block.width * sizeof(double));
@@ -159,14 +179,12 @@ static enum kvr_status stream_tile(struct row_stream *stream, struct row_block b
         block.rows = stream->rows.end - block.first;
         if (block.rows > stream->block_rows)
             block.rows = stream->block_rows;
-        const uint64_t start[] = {(uint64_t)cell->key.group * cell->key.ratio + block.head,
-                                  block.first, cell->candidates.first + block.token};
-        const uint64_t size[] = {1, block.rows, block.width};
-        enum kvr_status status = kvr_trace_read_stored(cell->trace, cell->key.layer->attention,
-                                                       start, size, stream->block, err);
+        struct kvr_row_view view;
+        enum kvr_status status = fetch_block(stream, &block, &view, err);
         if (status != KVR_OK)
             return status;
         add_block(stream, &block);
+        kvr_trace_leave_rows(stream->cell->trace, &view);
     }
     round_means(stream, &block);
     return KVR_OK;

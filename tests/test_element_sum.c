@@ -47,6 +47,16 @@ static const unsigned char *draw(struct kvr_random *random, struct kvr_element_t
     return at;
 }
 
+/* Where rows begin that lie `stride` elements apart. */
+static const void *const *rows_at(struct kvr_element_type type, const unsigned char *at,
+                                  size_t rows, size_t stride)
+{
+    static const void *begins[MOST_ROWS];
+    for (size_t row = 0; row < rows; row++)
+        begins[row] = at + row * stride * kvr_element_size(type.kind);
+    return begins;
+}
+
 /* Sums that start at something else than 0, and one behind the last column. */
 static void check_sums(struct kvr_element_type type, const unsigned char *at, size_t rows,
                        size_t count)
@@ -54,8 +64,8 @@ static void check_sums(struct kvr_element_type type, const unsigned char *at, si
     static double sums[MOST_COLUMNS + 1], only[MOST_COLUMNS + 1], squares[MOST_COLUMNS + 1];
     for (size_t t = 0; t <= count; t++)
         sums[t] = only[t] = squares[t] = (double)t / 3;
-    kvr_element_add_rows(type, at, rows, count, only);
-    kvr_element_add_squares(type, at, rows, count, sums, squares);
+    kvr_element_add_rows(type, rows_at(type, at, rows, count), rows, count, only);
+    kvr_element_add_squares(type, rows_at(type, at, rows, count), rows, count, sums, squares);
     for (size_t t = 0; t <= count; t++) {
         double sum = (double)t / 3, square = sum;
         for (size_t row = 0; t < count && row < rows; row++) {
@@ -87,7 +97,7 @@ static void check_means(struct kvr_element_type type, struct kvr_random *random,
                         size_t count, bool attention)
 {
     static float means[MOST_COLUMNS + 1];
-    size_t size = kvr_element_size(type.kind), stride = count + (rows > 3 ? 3 : 0);
+    size_t stride = count + (rows > 3 ? 3 : 0);
     const unsigned char *at = draw(random, type, rows * stride, count % 2 == 1);
     if (attention) {
         for (size_t i = 0; i < rows * stride; i++)
@@ -96,7 +106,7 @@ static void check_means(struct kvr_element_type type, struct kvr_random *random,
         kvr_element_decode(type, at, rows * stride, values);
     }
     means[count] = 99;
-    kvr_element_mean_rows(type, at, rows, stride * size, count, means);
+    kvr_element_mean_rows(type, rows_at(type, at, rows, stride), rows, count, means);
     for (size_t t = 0; t < count; t++) {
         double sum = 0;
         for (size_t row = 0; row < rows; row++)
@@ -133,8 +143,7 @@ START_TEST(test_means_of_odd_values)
                 values[i] = (double)(i % 7) / 64;
             values[2 * count + column] = odd[k];
             kvr_element_encode(type, values, rows * count, stored);
-            kvr_element_mean_rows(type, stored, rows, count * kvr_element_size(type.kind), count,
-                                  means);
+            kvr_element_mean_rows(type, rows_at(type, stored, rows, count), rows, count, means);
             for (size_t t = 0; t < count; t++) {
                 double sum = 0;
                 for (size_t row = 0; row < rows; row++)
@@ -162,7 +171,8 @@ START_TEST(test_values_that_are_not_finite)
             draw(&random, type, rows * count, false);
             values[count + column] = bad[b];
             kvr_element_encode(type, values, rows * count, stored);
-            kvr_element_add_squares(type, stored, rows, count, sums, squares);
+            kvr_element_add_squares(type, rows_at(type, stored, rows, count), rows, count, sums,
+                                    squares);
             for (size_t t = 0; t < count; t++) {
                 ck_assert(isfinite(sums[t]) == (t != column));
                 ck_assert(isfinite(squares[t]) == (t != column));

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,8 +114,18 @@ static enum kvr_status close_output(struct kvr_error *err)
                     errno != 0 ? strerror(errno) : "");
 }
 
+/* Buffers of chunks and cells come and go: the system is not asked for each of them anew. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     reserve_standard_streams();
     handle_signals();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, told like others */
