@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "replay/survey.h"
+
 enum {
     WHOLE_BYTES = 1 << 21, /* all rows of a head, or of a part of its tokens, are read at once */
     PART_BYTES = 1 << 15,  /* if that much of each row is: less makes too many reads */
@@ -184,6 +186,7 @@ static enum kvr_status stream_tile(struct row_stream *stream, struct row_block b
         if (status != KVR_OK)
             return status;
         add_block(stream, &block);
+        view.finished &= !kvr_survey_needed(stream->cell->plan); /* else cells are loaded again */
         kvr_trace_leave_rows(stream->cell->trace, &view);
     }
     round_means(stream, &block);
