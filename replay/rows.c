@@ -13,21 +13,25 @@ enum {
     PART_BYTES = 1 << 15,  /* if that much of each row is: less makes too many reads */
     CHUNK_BYTES = 1 << 23, /* the same where rows lie in chunks, which are decoded whole */
     BLOCK_BYTES = 1 << 19, /* else rows are read in blocks of about this size */
+    KEPT_BYTES = 1 << 25,  /* decoded chunks of a cell that all threads together can keep */
 };
 
 /* One score over rows while the rows of a head stream by. */
 struct row_sum {
     struct kvr_scored *scored;
     struct kvr_row_range rows;
-    double *sum; /* [tile]; NULL where all rows are at hand at once */
+    double *sum; /* [heads][tile], or [tile] for head after head; NULL where all rows are at hand at
+                    once */
 };
 
 struct row_stream {
     struct kvr_cell *cell;
     size_t sum_count;
     struct row_sum *sums;
-    struct kvr_row_range rows; /* every row that a score or the future needs */
     size_t decode_start;
+    /* Of the pass under way. */
+    struct kvr_row_range rows;
+    bool by_rows;         /* heads pass inside rows, not rows inside heads */
     size_t tile;          /* tokens that are read at a time */
     size_t block_rows;    /* rows that are */
     unsigned char *block; /* [block_rows][tile] stored elements, where they have to be read */
@@ -41,12 +45,12 @@ struct row_block {
     size_t token, width; /* candidates */
 };
 
-/* Which scores are over rows, and which rows they need. */
+/* Which scores are over rows, and every row that they or the future need. */
 static enum kvr_status list_sums(struct kvr_cell *cell, struct row_stream *stream,
                                  struct kvr_error *err)
 {
     const struct kvr_sample *sample = cell->key.sample;
-    stream->decode_start = kvr_sample_decode_start(sample);
+    *stream = (struct row_stream){.cell = cell, .decode_start = kvr_sample_decode_start(sample)};
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
     stream->sums = kvr_room_take_zeroed(cell->room, cell->scored_count, sizeof *stream->sums, err);
     if (stream->sums == NULL)
@@ -65,41 +69,62 @@ static enum kvr_status list_sums(struct kvr_cell *cell, struct row_stream *strea
     return KVR_OK;
 }
 
-/* All rows at once where they fit; of contiguous data a part of their tokens; else some rows. */
+/* Whether chunks would be decoded anew for every head, because a head's rows push them out. */
+static bool must_pass_by_rows(const struct row_stream *stream)
+{
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_dataset *dataset = cell->key.layer->attention;
+    double bytes = (double)kvr_element_size(dataset->type.kind) * (double)cell->candidates.count *
+                   (double)(stream->rows.end - stream->rows.begin) * (double)cell->key.ratio;
+    return dataset->chunked && dataset->chunk[0] > 1 &&
+           bytes * (double)cell->plan->threads > KEPT_BYTES;
+}
+
+/* All rows at once where they fit; of contiguous data a part of their tokens; else some rows, those
+   of a chunk if every head is to have them. */
 static void plan_blocks(struct row_stream *stream)
 {
     const struct kvr_dataset *dataset = stream->cell->key.layer->attention;
     size_t size = kvr_element_size(dataset->type.kind), count = stream->cell->candidates.count;
     size_t rows = stream->rows.end - stream->rows.begin;
+    size_t fit = (dataset->chunked ? CHUNK_BYTES : WHOLE_BYTES) / size / count;
     stream->tile = count;
     stream->block_rows = rows;
-    if (rows <= (dataset->chunked ? CHUNK_BYTES : WHOLE_BYTES) / size / count)
+    if (stream->by_rows) {
+        fit = fit < dataset->chunk[1] ? fit : (size_t)dataset->chunk[1];
+    } else if (rows <= fit) {
         return;
-    if (!dataset->chunked && rows <= WHOLE_BYTES / PART_BYTES) {
+    } else if (!dataset->chunked && rows <= WHOLE_BYTES / PART_BYTES) {
         stream->tile = WHOLE_BYTES / size / rows / 64 * 64;
         return;
+    } else {
+        fit = BLOCK_BYTES / size / count;
     }
-    size_t fit = BLOCK_BYTES / size / count;
     stream->block_rows = fit > 0 ? fit : 1;
 }
 
-static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *stream,
-                                      struct kvr_error *err)
+/* Whether a score's rows pass. */
+static bool passes(const struct row_stream *stream, const struct row_sum *sum)
 {
-    *stream = (struct row_stream){.cell = cell};
-    enum kvr_status status = list_sums(cell, stream, err);
-    if (status != KVR_OK || stream->rows.begin >= stream->rows.end)
-        return status;
-    plan_blocks(stream);
-    bool whole = stream->block_rows == stream->rows.end - stream->rows.begin;
+    return sum->rows.begin >= stream->rows.begin && sum->rows.end <= stream->rows.end;
+}
+
+static enum kvr_status take_blocks(struct row_stream *stream, struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    bool whole = stream->block_rows >= stream->rows.end - stream->rows.begin;
+    size_t sum_size = stream->tile * (stream->by_rows ? cell->key.ratio : 1);
     stream->block = kvr_room_take(cell->room, stream->block_rows * stream->tile,
                                   kvr_element_size(cell->key.layer->attention->type.kind), err);
     stream->at = kvr_room_take(cell->room, stream->block_rows, sizeof *stream->at, err);
     if (stream->block == NULL || stream->at == NULL)
         return KVR_NO_MEMORY;
-    for (size_t i = 0; i < stream->sum_count && !whole; i++) {
+    for (size_t i = 0; i < stream->sum_count; i++) {
         struct row_sum *sum = &stream->sums[i];
-        sum->sum = kvr_room_take(cell->room, stream->tile, sizeof *sum->sum, err);
+        sum->sum = NULL;
+        if (whole || !passes(stream, sum))
+            continue;
+        sum->sum = kvr_room_take_zeroed(cell->room, sum_size, sizeof *sum->sum, err);
         if (sum->sum == NULL)
             return KVR_NO_MEMORY;
     }
@@ -123,8 +148,11 @@ static void add_block(struct row_stream *stream, const struct row_block *block)
         const struct row_sum *sum = &stream->sums[i];
         struct kvr_row_range common = common_rows(block, sum->rows);
         const void *const *rows = stream->at + (common.begin - block->first);
+        if (common.begin == common.end)
+            continue;
         if (sum->sum != NULL)
-            kvr_element_add_rows(type, rows, common.end - common.begin, block->width, sum->sum);
+            kvr_element_add_rows(type, rows, common.end - common.begin, block->width,
+                                 sum->sum + (stream->by_rows ? block->head * stream->tile : 0));
         else
             kvr_element_mean_rows(type, rows, common.end - common.begin, block->width,
                                   sum->scored->vectors + block->head * cell->candidates.count +
@@ -158,51 +186,97 @@ static enum kvr_status fetch_block(struct row_stream *stream, const struct row_b
     return kvr_trace_read_stored(cell->trace, dataset, start, size, stream->block, err);
 }
 
+static enum kvr_status pass_block(struct row_stream *stream, const struct row_block *block,
+                                  struct kvr_error *err)
+{
+    struct kvr_row_view view;
+    enum kvr_status status = fetch_block(stream, block, &view, err);
+    if (status != KVR_OK)
+        return status;
+    add_block(stream, block);
+    view.finished &= !kvr_survey_needed(stream->cell->plan); /* else cells are loaded again */
+    kvr_trace_leave_rows(stream->cell->trace, &view);
+    return KVR_OK;
+}
+
+/* Sums of a head over all rows of the pass become means, and 0 for the next head. */
 static void round_means(const struct row_stream *stream, const struct row_block *block)
 {
     for (size_t i = 0; i < stream->sum_count; i++) {
         const struct row_sum *sum = &stream->sums[i];
+        if (sum->sum == NULL)
+            continue;
         double rows = (double)(sum->rows.end - sum->rows.begin);
+        double *from = sum->sum + (stream->by_rows ? block->head * stream->tile : 0);
         float *vector = sum->scored->vectors + block->head * stream->cell->candidates.count;
-        for (size_t t = 0; sum->sum != NULL && t < block->width; t++)
-            vector[block->token + t] = (float)(sum->sum[t] / rows);
+        for (size_t t = 0; t < block->width; t++) {
+            vector[block->token + t] = (float)(from[t] / rows);
+            from[t] = 0;
+        }
     }
 }
 
-/* Some tokens of a head: all rows, block by block. */
-static enum kvr_status stream_tile(struct row_stream *stream, struct row_block block,
-                                   struct kvr_error *err)
+/* Head after head, tile after tile, all rows. */
+static enum kvr_status pass_heads(struct row_stream *stream, struct kvr_error *err)
 {
-    for (size_t i = 0; i < stream->sum_count; i++)
-        if (stream->sums[i].sum != NULL)
-            memset(stream->sums[i].sum, 0, block.width * sizeof(double));
-    for (block.first = stream->rows.begin; block.first < stream->rows.end;
-         block.first += block.rows) {
-        block.rows = stream->rows.end - block.first;
+    const struct kvr_cell *cell = stream->cell;
+    size_t count = cell->candidates.count;
+    enum kvr_status status = KVR_OK;
+    for (size_t head = 0; head < cell->key.ratio; head++)
+        for (size_t token = 0; token < count; token += stream->tile) {
+            size_t left = count - token;
+            struct row_block block = {.head = head, .token = token};
+            block.width = left < stream->tile ? left : stream->tile;
+            for (block.first = stream->rows.begin; block.first < stream->rows.end;
+                 block.first += block.rows) {
+                block.rows = stream->rows.end - block.first;
+                if (block.rows > stream->block_rows)
+                    block.rows = stream->block_rows;
+                status = pass_block(stream, &block, err);
+                if (status != KVR_OK)
+                    return status;
+            }
+            round_means(stream, &block);
+        }
+    return status;
+}
+
+/* The rows of a chunk after those of another, every head. */
+static enum kvr_status pass_rows(struct row_stream *stream, struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    size_t chunk_rows = (size_t)cell->key.layer->attention->chunk[1];
+    struct row_block block = {.first = stream->rows.begin, .width = stream->tile};
+    for (; block.first < stream->rows.end; block.first += block.rows) {
+        block.rows = chunk_rows - block.first % chunk_rows;
         if (block.rows > stream->block_rows)
             block.rows = stream->block_rows;
-        struct kvr_row_view view;
-        enum kvr_status status = fetch_block(stream, &block, &view, err);
-        if (status != KVR_OK)
-            return status;
-        add_block(stream, &block);
-        view.finished &= !kvr_survey_needed(stream->cell->plan); /* else cells are loaded again */
-        kvr_trace_leave_rows(stream->cell->trace, &view);
+        if (block.rows > stream->rows.end - block.first)
+            block.rows = stream->rows.end - block.first;
+        for (block.head = 0; block.head < cell->key.ratio; block.head++) {
+            enum kvr_status status = pass_block(stream, &block, err);
+            if (status != KVR_OK)
+                return status;
+        }
     }
-    round_means(stream, &block);
+    for (block.head = 0; block.head < cell->key.ratio; block.head++)
+        round_means(stream, &block);
     return KVR_OK;
 }
 
-static enum kvr_status stream_head(struct row_stream *stream, size_t head, struct kvr_error *err)
+static enum kvr_status pass_range(struct row_stream *stream, struct kvr_row_range rows,
+                                  bool by_rows, struct kvr_error *err)
 {
-    size_t count = stream->cell->candidates.count;
-    enum kvr_status status = KVR_OK;
-    for (size_t token = 0; status == KVR_OK && token < count; token += stream->tile) {
-        size_t left = count - token;
-        const struct row_block tile = {
-            .head = head, .token = token, .width = left < stream->tile ? left : stream->tile};
-        status = stream_tile(stream, tile, err);
-    }
+    stream->rows = rows;
+    stream->by_rows = by_rows;
+    if (rows.begin >= rows.end)
+        return KVR_OK;
+    struct kvr_room_mark mark = kvr_room_mark(stream->cell->room);
+    plan_blocks(stream);
+    enum kvr_status status = take_blocks(stream, err);
+    if (status == KVR_OK)
+        status = by_rows ? pass_rows(stream, err) : pass_heads(stream, err);
+    kvr_room_return(stream->cell->room, mark);
     return status;
 }
 
@@ -220,18 +294,27 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
     size_t count = cell->candidates.count;
     struct kvr_future *future = &cell->future;
     struct row_stream stream;
-    enum kvr_status status = prepare_stream(cell, &stream, err);
-    if (status != KVR_OK || stream.rows.begin >= stream.rows.end)
+    enum kvr_status status = list_sums(cell, &stream, err);
+    const struct kvr_row_range all = stream.rows;
+    if (status != KVR_OK || all.begin >= all.end)
         return status;
-    future->row_count = stream.rows.end - stream.decode_start;
+    future->row_count = all.end - stream.decode_start;
     if (future->row_count > 0) {
         future->mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
         future->peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
         if (future->mass == NULL || future->peak == NULL)
             return KVR_NO_MEMORY;
     }
-    for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++)
-        status = stream_head(&stream, h, err);
+    /* Decode rows are summed over heads, too: always head after head, so that sums are the same. */
+    const struct kvr_row_range prompt = {all.begin, stream.decode_start};
+    const struct kvr_row_range decoded = {stream.decode_start, all.end};
+    if (must_pass_by_rows(&stream)) {
+        status = pass_range(&stream, prompt, true, err);
+        if (status == KVR_OK)
+            status = pass_range(&stream, decoded, false, err);
+    } else {
+        status = pass_range(&stream, all, false, err);
+    }
     future->finite = future->row_count == 0 || all_finite(future->mass, count);
     return status;
 }
