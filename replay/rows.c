@@ -1,11 +1,13 @@
 /*
- * Streams the attention rows of one group. It must not know about policies.
+ * Streams the attention rows of one group, as they were recorded or as query and key give them. It
+ * must not know about policies.
  */
 #include "replay/rows.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "replay/attention.h"
 #include "replay/survey.h"
 
 enum {
@@ -14,6 +16,8 @@ enum {
     CHUNK_BYTES = 1 << 23, /* the same where rows lie in chunks, which are decoded whole */
     BLOCK_BYTES = 1 << 19, /* else rows are read in blocks of about this size */
     KEPT_BYTES = 1 << 25,  /* decoded chunks of a cell that all threads together can keep */
+    MADE_ROWS =
+        24, /* made together of query and key: with fewer, keys are passed over more often */
 };
 
 /* One score over rows while the rows of a head stream by. */
@@ -29,12 +33,13 @@ struct row_stream {
     size_t sum_count;
     struct row_sum *sums;
     size_t decode_start;
+    struct kvr_element_type type;
     /* Of the pass under way. */
     struct kvr_row_range rows;
     bool by_rows;         /* heads pass inside rows, not rows inside heads */
     size_t tile;          /* tokens that are read at a time */
     size_t block_rows;    /* rows that are */
-    unsigned char *block; /* [block_rows][tile] stored elements, where they have to be read */
+    unsigned char *block; /* [block_rows][tile] elements of that type, where they have to be read */
     const void **at;      /* [block_rows] where the rows are */
 };
 
@@ -50,7 +55,13 @@ static enum kvr_status list_sums(struct kvr_cell *cell, struct row_stream *strea
                                  struct kvr_error *err)
 {
     const struct kvr_sample *sample = cell->key.sample;
-    *stream = (struct row_stream){.cell = cell, .decode_start = kvr_sample_decode_start(sample)};
+    *stream = (struct row_stream){
+        .cell = cell,
+        .decode_start = kvr_sample_decode_start(sample),
+        .type = {.kind = KVR_FLOAT, .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__},
+    };
+    if (cell->attention == NULL)
+        stream->type = cell->key.layer->attention->type;
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
     stream->sums = kvr_room_take_zeroed(cell->room, cell->scored_count, sizeof *stream->sums, err);
     if (stream->sums == NULL)
@@ -74,33 +85,36 @@ static bool must_pass_by_rows(const struct row_stream *stream)
 {
     const struct kvr_cell *cell = stream->cell;
     const struct kvr_dataset *dataset = cell->key.layer->attention;
+    if (cell->attention != NULL || !dataset->chunked || dataset->chunk[0] < 2)
+        return false;
     double bytes = (double)kvr_element_size(dataset->type.kind) * (double)cell->candidates.count *
                    (double)(stream->rows.end - stream->rows.begin) * (double)cell->key.ratio;
-    return dataset->chunked && dataset->chunk[0] > 1 &&
-           bytes * (double)cell->plan->threads > KEPT_BYTES;
+    return bytes * (double)cell->plan->threads > KEPT_BYTES;
 }
 
 /* All rows at once where they fit; of contiguous data a part of their tokens; else some rows, those
    of a chunk if every head is to have them. */
 static void plan_blocks(struct row_stream *stream)
 {
-    const struct kvr_dataset *dataset = stream->cell->key.layer->attention;
-    size_t size = kvr_element_size(dataset->type.kind), count = stream->cell->candidates.count;
-    size_t rows = stream->rows.end - stream->rows.begin;
-    size_t fit = (dataset->chunked ? CHUNK_BYTES : WHOLE_BYTES) / size / count;
-    stream->tile = count;
-    stream->block_rows = rows;
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_dataset *dataset = cell->attention == NULL ? cell->key.layer->attention : NULL;
+    const bool chunked = dataset != NULL && dataset->chunked;
+    const size_t row_bytes = cell->candidates.count * kvr_element_size(stream->type.kind);
+    const size_t rows = stream->rows.end - stream->rows.begin;
+    size_t fit = (chunked ? CHUNK_BYTES : WHOLE_BYTES) / row_bytes;
+    stream->tile = cell->candidates.count;
     if (stream->by_rows) {
         fit = fit < dataset->chunk[1] ? fit : (size_t)dataset->chunk[1];
-    } else if (rows <= fit) {
-        return;
-    } else if (!dataset->chunked && rows <= WHOLE_BYTES / PART_BYTES) {
-        stream->tile = WHOLE_BYTES / size / rows / 64 * 64;
-        return;
-    } else {
-        fit = BLOCK_BYTES / size / count;
+    } else if (rows > fit && dataset != NULL && !chunked && rows <= WHOLE_BYTES / PART_BYTES) {
+        stream->tile = WHOLE_BYTES / kvr_element_size(stream->type.kind) / rows / 64 * 64;
+        fit = rows;
+    } else if (rows > fit) {
+        fit = BLOCK_BYTES / row_bytes;
     }
-    stream->block_rows = fit > 0 ? fit : 1;
+    if (cell->attention != NULL && fit < MADE_ROWS)
+        fit = MADE_ROWS;
+    fit = fit > 0 ? fit : 1;
+    stream->block_rows = fit < rows ? fit : rows;
 }
 
 /* Whether a score's rows pass. */
@@ -115,7 +129,7 @@ static enum kvr_status take_blocks(struct row_stream *stream, struct kvr_error *
     bool whole = stream->block_rows >= stream->rows.end - stream->rows.begin;
     size_t sum_size = stream->tile * (stream->by_rows ? cell->key.ratio : 1);
     stream->block = kvr_room_take(cell->room, stream->block_rows * stream->tile,
-                                  kvr_element_size(cell->key.layer->attention->type.kind), err);
+                                  kvr_element_size(stream->type.kind), err);
     stream->at = kvr_room_take(cell->room, stream->block_rows, sizeof *stream->at, err);
     if (stream->block == NULL || stream->at == NULL)
         return KVR_NO_MEMORY;
@@ -143,7 +157,7 @@ static struct kvr_row_range common_rows(const struct row_block *block, struct kv
 static void add_block(struct row_stream *stream, const struct row_block *block)
 {
     struct kvr_cell *cell = stream->cell;
-    struct kvr_element_type type = cell->key.layer->attention->type;
+    const struct kvr_element_type type = stream->type;
     for (size_t i = 0; i < stream->sum_count; i++) {
         const struct row_sum *sum = &stream->sums[i];
         struct kvr_row_range common = common_rows(block, sum->rows);
@@ -166,23 +180,30 @@ static void add_block(struct row_stream *stream, const struct row_block *block)
                                 cell->future.mass + block->token, cell->future.peak + block->token);
 }
 
-/* Finds the block where it lies in memory, or reads it; what is held in `view` must be left. */
+/* Finds the block where it lies in memory, or reads or makes it; what is held in `view` must be
+   left. */
 static enum kvr_status fetch_block(struct row_stream *stream, const struct row_block *block,
                                    struct kvr_row_view *view, struct kvr_error *err)
 {
     const struct kvr_cell *cell = stream->cell;
     const struct kvr_dataset *dataset = cell->key.layer->attention;
-    const uint64_t start[] = {(uint64_t)cell->key.group * cell->key.ratio + block->head,
-                              block->first, cell->candidates.first + block->token};
+    const uint64_t head = (uint64_t)cell->key.group * cell->key.ratio + block->head;
+    const uint64_t start[] = {head, block->first, cell->candidates.first + block->token};
     const uint64_t size[] = {1, block->rows, block->width};
-    bool there;
-    enum kvr_status status =
-        kvr_trace_view_rows(cell->trace, dataset, start, size, stream->at, view, &there, err);
-    if (status != KVR_OK || there)
-        return status;
-    size_t row_bytes = block->width * kvr_element_size(dataset->type.kind);
+    bool there = false;
+    *view = (struct kvr_row_view){.chunk_count = 0};
+    if (cell->attention == NULL) {
+        enum kvr_status status =
+            kvr_trace_view_rows(cell->trace, dataset, start, size, stream->at, view, &there, err);
+        if (status != KVR_OK || there)
+            return status;
+    }
+    const size_t row_bytes = block->width * kvr_element_size(stream->type.kind);
     for (size_t row = 0; row < block->rows; row++)
         stream->at[row] = stream->block + row * row_bytes;
+    if (cell->attention != NULL)
+        return kvr_attention_rows(cell->attention, head, block->first, block->rows, start[2],
+                                  block->width, (float *)(void *)stream->block, err);
     return kvr_trace_read_stored(cell->trace, dataset, start, size, stream->block, err);
 }
 
@@ -289,7 +310,7 @@ static bool all_finite(const double *values, size_t count)
     return !isnan(check);
 }
 
-static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *err)
+static enum kvr_status load_rows(struct kvr_cell *cell, struct kvr_error *err)
 {
     size_t count = cell->candidates.count;
     struct kvr_future *future = &cell->future;
@@ -321,5 +342,5 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
 
 enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err)
 {
-    return cell->key.layer->attention != NULL ? load_attention(cell, err) : KVR_OK;
+    return kvr_layer_rows(cell->key.layer) != KVR_MISSING ? load_rows(cell, err) : KVR_OK;
 }

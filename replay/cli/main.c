@@ -13,6 +13,7 @@
 #include "formats/base/cpu.h"
 #include "formats/base/temporary.h"
 #include "replay/cli/command.h"
+#include "replay/cli/ranks.h"
 
 /*
  * A closed standard stream would give its number to the next file that is opened, and the summary
@@ -147,5 +148,5 @@ int main(int argc, char **argv)
         print_error(command, &err);
         status = KVR_EXIT_FAILED;
     }
-    return status;
+    return kvr_ranks_end(status);
 }
