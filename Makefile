@@ -71,8 +71,8 @@ LIBS         := $(call libs_of,$(PKGS)) -lm -pthread
 CHECK_LIBS   := $(call libs_of,check)
 
 # ---------------------------------------------------------------------------- files
-LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c replay/gpu/*.c analysis/*.c \
-                     plots/*.c traces/*.c)
+LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c replay/cpu/*.c replay/gpu/*.c \
+                     analysis/*.c plots/*.c traces/*.c)
 CLI_SOURCES     := $(filter-out $(if $(MPI),%/ranks_single.c,%/ranks_mpi.c),$(wildcard replay/cli/*.c))
 SUITE_SOURCES   := $(wildcard tests/*.c)
 ORACLE_SOURCES  := $(wildcard tests/oracle/oracle*.c)
@@ -114,7 +114,7 @@ $(BUILD)/%.o: %.c
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(HOT) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Loops over tokens are worth the longer compilation; the rest is not.
-$(call object,$(wildcard replay/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
+$(call object,$(wildcard replay/*.c replay/cpu/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
     analysis/overlap.c analysis/bounds.c analysis/curve.c formats/base/shortest.c formats/base/text.c \
     formats/table.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
 

@@ -32,6 +32,7 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
                                     struct kvr_error *err)
 {
     const struct kvr_layer *layer = cell->key.layer;
+    size_t count = cell->candidates.count;
     for (size_t i = 0; i < cell->plan->score_count; i++) {
         const struct kvr_score *score = &cell->plan->scores[i];
         if ((wanted != NULL && !wanted[i]) || !kvr_score_available(score, cell->key.sample, layer))
@@ -39,13 +40,14 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
         struct kvr_scored *scored = &cell->scored[cell->scored_count++];
         scored->score = score;
         scored->heads = kvr_score_vectors(score, layer);
-        size_t values = scored->heads * cell->candidates.count;
+        size_t values = scored->heads * count;
         scored->vectors = kvr_room_take(cell->room, values, sizeof *scored->vectors, err);
         scored->totals = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->weights = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        scored->raw_entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         if (scored->vectors == NULL || scored->totals == NULL || scored->entropies == NULL ||
-            scored->weights == NULL)
+            scored->weights == NULL || scored->raw_entropies == NULL)
             return KVR_NO_MEMORY;
     }
     return KVR_OK;
@@ -57,7 +59,14 @@ static void total_future(struct kvr_future *future, size_t count)
     future->mass_total = future->peak_total = NAN;
     if (future->row_count == 0 || !future->finite)
         return;
+    /* Adding and taking off that much rounds to multiples of 2^-24 and 2^-48: what sums and sums of
+       squares of halves are made of. */
+    const double to_sum = 0x1.8p52 * 0x1p-24, to_square = 0x1.8p52 * 0x1p-48;
+    size_t odd = 0;
     for (size_t t = 0; t < count; t++) {
+        odd += future->mass[t] < 0;
+        odd += (future->mass[t] + to_sum) - to_sum != future->mass[t];
+        odd += (future->peak[t] + to_square) - to_square != future->peak[t];
         mass += future->mass[t];
         peak += future->peak[t];
     }
@@ -65,6 +74,8 @@ static void total_future(struct kvr_future *future, size_t count)
         future->mass_total = mass;
         future->peak_total = peak;
     }
+    /* Nothing is negative then: no part of a sum is larger than the whole. */
+    future->exact = odd == 0 && mass < 0x1p28 && peak < 0x1p4;
 }
 
 static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,

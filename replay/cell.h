@@ -25,19 +25,22 @@ struct kvr_scored {
     size_t heads;      /* r, or 1 where the score is recorded per KV head */
     float *vectors;    /* [heads][T] */
     double *totals;    /* [heads] sum of each vector */
+    bool exact;        /* double sums of values of a vector are exact, whatever their order */
     size_t not_finite; /* heads whose vector is not finite: the group is excluded if any */
     uint64_t replaced; /* values of the vectors that --nan zero replaced by 0 */
     /* Of finite vectors of a weighted score: sink-isolated entropy and weight in the group,
      * [heads]. */
     double *entropies;
     double *weights;
+    double *raw_entropies; /* with the sinks; NULL where nobody has computed them */
 };
 
 /* Sums over the group's heads and all decode rows, per candidate (MEASURES §9). */
 struct kvr_future {
     size_t row_count; /* decode rows; 0: nothing below applies */
     bool finite;      /* every decode row is finite at every candidate */
-    double *mass;     /* [T] sum of a */
+    bool exact;       /* double sums over candidates are exact, whatever their order */
+    double *mass;     /* [T] sum of a; NULL without decode rows */
     double *peak;     /* [T] sum of a^2 */
     /* Sums of both over the candidates; NaN without decode rows, where one is not finite, or where
        the sum is 0: then no future measure applies. */

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const double guard = 1e-12;
+static const double guard = KVR_ENTROPY_GUARD;
 
 static double shannon(const float *vector, size_t count, double divisor)
 {
@@ -28,6 +28,11 @@ static double minimum(const float *vector, size_t count, double divisor)
     return 0 - log(fmax(best / divisor, guard));
 }
 
+double kvr_entropy_collision(double squares)
+{
+    return 0 - log(fmax(squares, guard));
+}
+
 static double collision(const float *vector, size_t count, double divisor)
 {
     double sum = 0;
@@ -35,7 +40,7 @@ static double collision(const float *vector, size_t count, double divisor)
         double p = (double)vector[t] / divisor;
         sum += p * p;
     }
-    return 0 - log(fmax(sum, guard));
+    return kvr_entropy_collision(sum);
 }
 
 static double general(const float *vector, size_t count, double divisor, double alpha)
@@ -83,30 +88,16 @@ double kvr_entropy_raw(const struct kvr_entropy_options *options, const float *v
     return renyi(options->alpha, vector + start, count - start, divisor);
 }
 
-size_t kvr_entropy_start(const struct kvr_entropy_options *options, size_t count, size_t sinks)
-{
-    size_t start = window_start(options, count);
-    return sinks > start ? sinks : start;
-}
-
 double kvr_entropy_isolated(const struct kvr_entropy_options *options, const float *vector,
                             size_t count, size_t sinks)
 {
-    size_t start = kvr_entropy_start(options, count, sinks);
+    size_t start = window_start(options, count);
+    if (sinks > start)
+        start = sinks;
     double rest = sum_of(vector + start, count - start);
     if (rest < guard)
         return KVR_ENTROPY_EMPTY;
     return renyi(options->alpha, vector + start, count - start, rest);
-}
-
-bool kvr_entropy_is_collision(const struct kvr_entropy_options *options)
-{
-    return fabs(options->alpha - 2) <= 0;
-}
-
-double kvr_entropy_from_collision(double rest, double collision)
-{
-    return rest < guard ? KVR_ENTROPY_EMPTY : 0 - log(fmax(collision, guard));
 }
 
 void kvr_entropy_weights(const double *entropies, size_t heads, double tau, double *weights)

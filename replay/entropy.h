@@ -8,12 +8,14 @@
 #ifndef KVR_ENTROPY_H
 #define KVR_ENTROPY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* -ln 1e-12: the entropy of a head that holds nothing outside its sinks. */
 #define KVR_ENTROPY_EMPTY 27.631021115928547
+
+/* What a logarithm's argument, and the sum that is divided by, is at least. */
+#define KVR_ENTROPY_GUARD 1e-12
 
 struct kvr_entropy_options {
     double alpha;    /* > 0; HUGE_VAL for min-entropy */
@@ -31,13 +33,8 @@ double kvr_entropy_raw(const struct kvr_entropy_options *options, const float *v
 double kvr_entropy_isolated(const struct kvr_entropy_options *options, const float *vector,
                             size_t count, size_t sinks);
 
-/* The first candidate that the isolated entropy sees. */
-size_t kvr_entropy_start(const struct kvr_entropy_options *options, size_t count, size_t sinks);
-
-/* Whether the order is 2; then the isolated entropy follows from two sums over the candidates from
-   the start on: `rest` of p, and `collision` of (p / rest)^2. */
-bool kvr_entropy_is_collision(const struct kvr_entropy_options *options);
-double kvr_entropy_from_collision(double rest, double collision);
+/* H_2 from the sum of squares. */
+double kvr_entropy_collision(double squares);
 
 /* weights[h] = softmax_h(-entropies[h] / tau) over `heads` heads; tau > 0. */
 void kvr_entropy_weights(const double *entropies, size_t heads, double tau, double *weights);

@@ -147,7 +147,7 @@ static const uint64_t *tokens_of(const struct kvr_cell *cell, const struct kvr_p
     if (pages->size == 1)
         return units;
     size_t words = kvr_bitmap_words(cell->candidates.count);
-    uint64_t *tokens = kvr_room_take_zeroed(cell->room, words, sizeof *tokens, err);
+    uint64_t *tokens = kvr_room_take(cell->room, words, sizeof *tokens, err);
     if (tokens != NULL)
         kvr_pages_expand(pages, units, tokens);
     return tokens;

@@ -10,7 +10,8 @@ export LC_ALL=C
 layers='
 formats/base: formats/base
 formats:      formats formats/base
-replay:       replay formats formats/base
+replay:       replay replay/cpu formats formats/base
+replay/cpu:   replay/cpu formats/base
 replay/gpu:   replay/gpu replay formats formats/base
 analysis:     analysis replay formats formats/base
 plots:        plots analysis formats formats/base

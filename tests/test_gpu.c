@@ -102,11 +102,13 @@ static void make_group(struct group *group, struct kvr_compute *compute, unsigne
         for (int i = 0; i < 3; i++)
             group->made.scored.vectors[kvr_random_below(&group->random, heads * count)] =
                 i == 0 ? NAN : INFINITY;
+    group->made.scored.raw_entropies = take(group, heads, sizeof(double));
     group->expected = group->made.scored;
     group->expected.vectors = take(group, heads * count, sizeof(float));
     group->expected.totals = take(group, heads, sizeof(double));
     group->expected.entropies = take(group, heads, sizeof(double));
     group->expected.weights = take(group, heads, sizeof(double));
+    group->expected.raw_entropies = take(group, heads, sizeof(double));
     memcpy(group->expected.vectors, group->made.scored.vectors, heads * count * sizeof(float));
     ck_assert_int_eq(compute->backend->enter(compute, cell, NULL), KVR_OK);
     ck_assert_ptr_nonnull(cell->lane);
@@ -127,10 +129,12 @@ static void check_doubles(const double *found, const double *expected, size_t co
                       "group %u, %zu: %a, expected %a", group, i, found[i], expected[i]);
 }
 
+/* Which of two zeros is the largest of a page is left open: as scores they are one. */
 static void check_floats(const float *found, const float *expected, size_t count, unsigned group)
 {
     for (size_t i = 0; i < count; i++)
-        ck_assert_msg(memcmp(&found[i], &expected[i], sizeof *found) == 0,
+        ck_assert_msg(memcmp(&found[i], &expected[i], sizeof *found) == 0 ||
+                          (!(fabsf(found[i]) > 0) && !(fabsf(expected[i]) > 0)),
                       "group %u, %zu: %a, expected %a", group, i, (double)found[i],
                       (double)expected[i]);
 }
@@ -149,6 +153,8 @@ static void check_statistics(struct group *group, unsigned number)
         return;
     check_doubles(scored->entropies, group->expected.entropies, scored->heads, number);
     check_doubles(scored->weights, group->expected.weights, scored->heads, number);
+    check_doubles(scored->raw_entropies, group->expected.raw_entropies, scored->heads, number);
+    ck_assert_int_eq(scored->exact, group->expected.exact);
 }
 
 /* ------------------------------------------------------------------------- one ranking */

@@ -9,6 +9,7 @@
 
 #include "analysis/result_tables.h"
 #include "formats/base/checksum.h"
+#include "formats/base/cpu.h"
 #include "replay/gpu/gpu_backend.h"
 
 static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
@@ -134,20 +135,21 @@ static void write_shard(struct kvr_json *json, const struct kvr_shard_record *sh
     kvr_json_end(json);
 }
 
-/* The widest instruction set that the machine offers; kernels are chosen at run time. */
-static const char *instruction_set(void)
+/* The instructions that the kernels use, "x86-64 avx2"; without level where there is only one. */
+static void add_instruction_set(struct kvr_json *json)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        return "x86-64 avx512";
-    if (__builtin_cpu_supports("avx2"))
-        return "x86-64 avx2";
-    return "x86-64";
+    static const char processor[] = "x86-64";
 #elif defined(__aarch64__)
-    return "aarch64";
+    static const char processor[] = "aarch64";
 #else
-    return "generic";
+    static const char processor[] = "generic";
 #endif
+    char isa[64];
+    enum kvr_cpu level = kvr_cpu_level();
+    snprintf(isa, sizeof isa, "%s%s%s", processor, level > KVR_CPU_SCALAR ? " " : "",
+             level > KVR_CPU_SCALAR ? kvr_cpu_name(level) : "");
+    kvr_json_string(json, "isa", isa);
 }
 
 void kvr_run_record_machine(struct kvr_json *json, unsigned threads,
@@ -159,7 +161,7 @@ void kvr_run_record_machine(struct kvr_json *json, unsigned threads,
     kvr_json_unsigned(json, "threads", threads);
     kvr_gpu_name(compute, device, sizeof device);
     kvr_json_string(json, "device", device);
-    kvr_json_string(json, "isa", instruction_set());
+    add_instruction_set(json);
 }
 
 enum kvr_status kvr_run_identity(const struct kvr_plan *plan, struct kvr_trace *const *traces,

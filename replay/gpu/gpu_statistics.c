@@ -9,7 +9,7 @@
 
 /* What the kernel finds of each vector. */
 struct sums {
-    double total, sink_mass, rest, collision;
+    double total, sink_mass, rest, isolated, squares;
 };
 
 static enum kvr_status take_sums(struct gpu_lane *lane, const struct kvr_cell *cell,
@@ -18,8 +18,6 @@ static enum kvr_status take_sums(struct gpu_lane *lane, const struct kvr_cell *c
 {
     struct kvr_buffer vectors;
     uint64_t count = cell->candidates.count, sinks = cell->candidates.sinks;
-    uint64_t start =
-        kvr_entropy_start(&cell->plan->entropy, cell->candidates.count, cell->candidates.sinks);
     size_t heads = scored->heads;
     enum kvr_status status = gpu_vectors_of(lane, cell, scored, &vectors, err);
     if (status == KVR_OK)
@@ -28,7 +26,7 @@ static enum kvr_status take_sums(struct gpu_lane *lane, const struct kvr_cell *c
         status = gpu_reserve(lane, &lane->counts, heads, sizeof *not_finite, err);
     if (status == KVR_OK)
         status = GPU_LAUNCH(lane, 0, GPU_STATISTICS, heads, err, KVR_ARGUMENT(vectors.handle),
-                            KVR_ARGUMENT(count), KVR_ARGUMENT(sinks), KVR_ARGUMENT(start),
+                            KVR_ARGUMENT(count), KVR_ARGUMENT(sinks),
                             KVR_ARGUMENT(lane->results.handle), KVR_ARGUMENT(lane->counts.handle));
     if (status == KVR_OK)
         status = gpu_download(lane, lane->results, sums, heads * sizeof *sums, err);
@@ -38,15 +36,18 @@ static enum kvr_status take_sums(struct gpu_lane *lane, const struct kvr_cell *c
     return status == KVR_OK ? ended : status;
 }
 
-static double entropy_of(const struct kvr_cell *cell, const struct kvr_scored *scored, size_t head,
-                         const struct sums *sums)
+static void take_entropies(const struct kvr_cell *cell, struct kvr_scored *scored, size_t head,
+                           const struct sums *sums)
 {
     const struct kvr_entropy_options *options = &cell->plan->entropy;
-    if (kvr_entropy_is_collision(options))
-        return kvr_entropy_from_collision(sums->rest, sums->collision);
     size_t count = cell->candidates.count;
-    return kvr_entropy_isolated(options, scored->vectors + head * count, count,
-                                cell->candidates.sinks);
+    const float *vector = scored->vectors + head * count;
+    if (kvr_scored_by_squares(cell)) {
+        kvr_scored_from_squares(scored, head, sums->rest, sums->squares, sums->isolated);
+        return;
+    }
+    scored->raw_entropies[head] = kvr_entropy_raw(options, vector, count);
+    scored->entropies[head] = kvr_entropy_isolated(options, vector, count, cell->candidates.sinks);
 }
 
 enum kvr_status gpu_statistics(const struct kvr_cell *cell, struct kvr_scored *scored,
@@ -65,6 +66,8 @@ enum kvr_status gpu_statistics(const struct kvr_cell *cell, struct kvr_scored *s
         scored->totals[h] = bad[h] == 0 ? sums[h].total : NAN;
         scored->not_finite += bad[h] > 0;
     }
+    if (scored->not_finite == 0)
+        scored->exact = kvr_scored_total_exactly(scored, cell->candidates.count);
     if (scored->not_finite > 0 && cell->plan->nan == KVR_NAN_ZERO) {
         /* Rare: the host replaces the values, and the device gets the vectors again. */
         scored->not_finite = 0;
@@ -72,7 +75,7 @@ enum kvr_status gpu_statistics(const struct kvr_cell *cell, struct kvr_scored *s
         lane->vectors[scored - cell->scored].valid = false;
     } else if (scored->not_finite == 0 && scored->score->weighted) {
         for (size_t h = 0; h < scored->heads; h++)
-            scored->entropies[h] = entropy_of(cell, scored, h, &sums[h]);
+            take_entropies(cell, scored, h, &sums[h]);
         kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
     }
     kvr_room_return(cell->room, mark);

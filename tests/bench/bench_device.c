@@ -163,7 +163,7 @@ static enum kvr_status measure_vectors(struct bench *bench, struct kvr_error *er
     enum kvr_status status =
         measure(bench,
                 MEASURED("statistics", values * 8, 0, HEADS, BUFFER(VECTORS), KVR_ARGUMENT(count),
-                         KVR_ARGUMENT(sinks), KVR_ARGUMENT(sinks), BUFFER(RESULTS), BUFFER(COUNTS)),
+                         KVR_ARGUMENT(sinks), BUFFER(RESULTS), BUFFER(COUNTS)),
                 err);
     if (status == KVR_OK)
         status = measure(bench,

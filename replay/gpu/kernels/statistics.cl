@@ -11,17 +11,19 @@ FUNCTION f64 value_at(GLOBAL const u32 *vector, u64 t, u64 count)
 }
 
 /*
- * results[vector][4]: sum; sum of the first `sinks`; sum from `start` on (the rest); sum of
- * (value / rest)^2 from `start` on. not_finite[vector]: how many values are not finite.
+ * results[vector][5]: sum; sum of the first `sinks`; sum of the rest; of the rest, sum of
+ * (value / sum of the rest)^2; sum of all squares. not_finite[vector]: how many values are not
+ * finite.
  */
-KERNEL statistics(GLOBAL const u32 *vectors, u64 count, u64 sinks, u64 start,
+KERNEL statistics(GLOBAL const u32 *vectors, u64 count, u64 sinks,
                   GLOBAL f64 *results, GLOBAL u32 *not_finite)
 {
     LOCAL_ROOM f64 tile[KVR_GROUP];
+    LOCAL_ROOM f64 squares[KVR_GROUP];
     LOCAL_ROOM f64 shared_rest;
     LOCAL_ROOM u32 bad;
     GLOBAL const u32 *vector = vectors + GROUP_INDEX * count;
-    f64 total = 0, sink_mass = 0, rest = 0, collision = 0;
+    f64 total = 0, sink_mass = 0, rest = 0, isolated = 0, square = 0;
     if (ITEM == 0u)
         bad = 0u;
     BARRIER();
@@ -39,7 +41,7 @@ KERNEL statistics(GLOBAL const u32 *vectors, u64 count, u64 sinks, u64 start,
             }
         if (ITEM == KVR_GROUP - 1u)
             for (u64 i = 0; i < left; i++)
-                if (base + i >= start)
+                if (base + i >= sinks)
                     rest += tile[i];
         BARRIER();
     }
@@ -49,21 +51,27 @@ KERNEL statistics(GLOBAL const u32 *vectors, u64 count, u64 sinks, u64 start,
     rest = shared_rest;
     for (u64 base = 0; base < count; base += KVR_GROUP) {
         u64 t = base + ITEM, left = count - base < KVR_GROUP ? count - base : KVR_GROUP;
-        f64 share = value_at(vector, t, count) / rest;
+        f64 value = value_at(vector, t, count), share = value / rest;
         tile[ITEM] = share * share;
+        squares[ITEM] = value * value;
         BARRIER();
         if (ITEM == 0u)
             for (u64 i = 0; i < left; i++)
-                if (base + i >= start)
-                    collision += tile[i];
+                if (base + i >= sinks)
+                    isolated += tile[i];
+        if (ITEM == KVR_GROUP - 1u)
+            for (u64 i = 0; i < left; i++)
+                square += squares[i];
         BARRIER();
     }
+    GLOBAL f64 *result = results + GROUP_INDEX * 5;
+    if (ITEM == KVR_GROUP - 1u)
+        result[4] = square;
     if (ITEM == 0u) {
-        GLOBAL f64 *result = results + GROUP_INDEX * 4;
         result[0] = total;
         result[1] = sink_mass;
         result[2] = rest;
-        result[3] = collision;
+        result[3] = isolated;
         not_finite[GROUP_INDEX] = bad;
     }
 }
