@@ -33,6 +33,8 @@ packages_of_ubsan := build check
 packages_of_tsan  := build check
 packages_of_fuzz  := build
 packages_of_bench := build
+packages_of_recorder       := build recorder
+packages_of_check-recorder := build recorder
 WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
 ifneq ($(WANTED),)
 ifneq ($(shell .ci/packages $(WANTED) >&2 && echo ready),ready)
@@ -91,7 +93,7 @@ BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper check record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
@@ -189,6 +191,31 @@ lint: $(SUITES_H) ## layout, static analysis, layering
 format: ## lays the sources out as lint wants them (clang-format 14)
 	find formats replay analysis plots traces tests -name '*.[ch]' | xargs clang-format -i
 
+# ---------------------------------------------------------------------------- recorder
+# A program of its own, because it alone needs llama.cpp: installed, in LLAMA_DIR, or built from its
+# release. It shares the library, and the parser of options and the look of help with kvreplay.
+RECORDER         := $(BUILD)/record-llama
+RECORDER_OBJECTS := $(call object,$(wildcard traces/record-llama/*.c))
+LLAMA_FLAGS      := build/llama/flags.mk
+ifneq ($(filter recorder check-recorder,$(MAKECMDGOALS)),)
+include $(LLAMA_FLAGS)
+endif
+
+$(LLAMA_FLAGS): FORCE
+	@LLAMA_DIR='$(LLAMA_DIR)' traces/record-llama/llama.sh $@
+
+$(RECORDER_OBJECTS): HOT := $(LLAMA_CFLAGS)
+
+$(RECORDER): $(RECORDER_OBJECTS) $(filter-out %/main.o,$(call object,$(CLI_SOURCES))) $(LIBRARY) \
+             $(wildcard $(LLAMA_FLAGS))
+	$(link) $(filter %.o %.a,$^) $(LLAMA_LIBS) $(LIBS)
+
+recorder: $(RECORDER) ## builds build/record-llama, which records traces from GGUF models
+	@ln -sf $(RECORDER:build/%=%) build/record-llama
+
+check-recorder: recorder all ## records SmolLM2-135M and checks what it recorded
+	@BUILD=$(BUILD) tests/recorder.sh
+
 # ---------------------------------------------------------------------------- use
 demo: all ## replays a bundled trace into the folder demo/ and writes a report on it
 	$(COMMAND) info $(DEMO_TRACE)
@@ -222,4 +249,4 @@ help: ## shows this list
 clean: ## removes build/
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)
+-include $(OBJECTS:.o=.d) $(RECORDER_OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)
