@@ -213,7 +213,12 @@ $(RECORDER): $(RECORDER_OBJECTS) $(filter-out %/main.o,$(call object,$(CLI_SOURC
 recorder: $(RECORDER) ## builds build/record-llama, which records traces from GGUF models
 	@ln -sf $(RECORDER:build/%=%) build/record-llama
 
-check-recorder: recorder all ## records SmolLM2-135M and checks what it recorded
+# Judges what was recorded; as the other oracles it shares nothing with the product.
+RECORDED := $(BUILD)/tests/oracle/recorded
+$(RECORDED): $(call object,tests/oracle/recorded.c)
+	$(link) $^ $(LIBS)
+
+check-recorder: recorder all $(RECORDED) ## records SmolLM2-135M and checks what it recorded
 	@BUILD=$(BUILD) tests/recorder.sh
 
 # ---------------------------------------------------------------------------- use

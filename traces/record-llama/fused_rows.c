@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "formats/base/memory.h"
+#include "formats/element.h"
 
 static enum kvr_status make_room(double **values, size_t *capacity, size_t count,
                                  struct kvr_error *err)
@@ -57,6 +58,16 @@ static double logit(const struct kvr_fused_rows *rows, uint64_t cell)
     return isnan(cap) ? product : cap * tanh(product / cap);
 }
 
+/* Kernels multiply by half keys in half, as the product of matrices does without fused attention.
+ */
+static void round_query(struct kvr_fused_rows *rows)
+{
+    if (rows->key.tensor->type != GGML_TYPE_F16)
+        return;
+    for (uint64_t i = 0; i < rows->query.size; i++)
+        rows->vector[i] = (double)kvr_half_to_float(kvr_half_from_double(rows->vector[i]));
+}
+
 enum kvr_status kvr_fused_rows_compute(struct kvr_fused_rows *rows, uint64_t query_head,
                                        uint64_t token, double *row, struct kvr_error *err)
 {
@@ -71,6 +82,7 @@ enum kvr_status kvr_fused_rows_compute(struct kvr_fused_rows *rows, uint64_t que
             kvr_node_read(rows->logits.sinks, (size_t)query_head * sizeof(float), 1, &sink, err);
     if (status != KVR_OK)
         return status;
+    round_query(rows);
     for (uint64_t t = 0; t < rows->cells; t++) {
         row[t] = rows->mask[t] < 0 ? -INFINITY : logit(rows, t);
         most = fmax(most, row[t]);

@@ -1,6 +1,6 @@
 /*
- * Loading and tokenising through llama.cpp. Its log is not shown: the last error in it becomes the
- * cause of ours.
+ * Loading and tokenising through llama.cpp. Its log is not shown: the first error in it becomes the
+ * cause of ours; those after it are less and less particular.
  */
 #include "traces/record-llama/model.h"
 
@@ -19,7 +19,7 @@ static char complaint[256];
 static void take_log(enum ggml_log_level level, const char *text, void *unused)
 {
     (void)unused;
-    if (level != GGML_LOG_LEVEL_ERROR)
+    if (level != GGML_LOG_LEVEL_ERROR || complaint[0] != '\0')
         return;
     snprintf(complaint, sizeof complaint, "%s", text);
     complaint[strcspn(complaint, "\n")] = '\0';
@@ -29,6 +29,11 @@ static void take_log(enum ggml_log_level level, const char *text, void *unused)
 const char *kvr_model_complaint(void)
 {
     return complaint;
+}
+
+void kvr_model_forgive(void)
+{
+    complaint[0] = '\0';
 }
 
 const char *kvr_model_library(void)
@@ -113,7 +118,7 @@ enum kvr_status kvr_model_open(const char *path, uint32_t gpu_layers, struct kvr
     llama_backend_init();
     struct llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = (int32_t)gpu_layers;
-    complaint[0] = '\0';
+    kvr_model_forgive();
     model->path = kvr_copy_string(path, err);
     model->handle = model->path != NULL ? llama_model_load_from_file(path, params) : NULL;
     if (model->path == NULL)

@@ -61,7 +61,9 @@ enum kvr_status kvr_model_chat(const struct kvr_model *model, char **before, cha
 /* The version of llama.cpp. */
 const char *kvr_model_library(void);
 
-/* The last error that llama.cpp logged, without a final newline; "" if there is none. */
+/* The first error that llama.cpp logged since kvr_model_forgive, as one line; "" if there is none.
+ */
 const char *kvr_model_complaint(void);
+void kvr_model_forgive(void);
 
 #endif

@@ -305,9 +305,15 @@ static enum kvr_status parse(int argc, char **argv, struct kvr_arguments *argume
 int main(int argc, char **argv)
 {
     handle_signals();
-    if (argc < 2 || asks_for(argc, argv, "--help") || asks_for(argc, argv, "-h")) {
-        kvr_record_help(argc < 2 ? stderr : stdout);
-        return argc < 2 ? KVR_EXIT_USAGE : KVR_EXIT_DONE;
+    if (argc < 2) {
+        fputs("usage: record-llama -m MODEL.gguf -o OUT.h5 [options] PROMPT.txt…\n"
+              "hint: \"record-llama --help\" lists the options\n",
+              stderr);
+        return KVR_EXIT_USAGE;
+    }
+    if (asks_for(argc, argv, "--help") || asks_for(argc, argv, "-h")) {
+        kvr_record_help(stdout);
+        return KVR_EXIT_DONE;
     }
     if (asks_for(argc, argv, "--version")) {
         printf("record-llama %s, llama.cpp %s\n", KVREPLAY_VERSION, kvr_model_library());

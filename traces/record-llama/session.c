@@ -39,6 +39,7 @@ enum kvr_status kvr_session_open(const struct kvr_model *model,
         return KVR_NO_MEMORY;
     session->model = model;
     session->words = llama_vocab_n_tokens(model->vocab);
+    kvr_model_forgive();
     session->handle = llama_init_from_model(model->handle, parameters(settings));
     if (session->handle == NULL) {
         free(session);
@@ -56,6 +57,7 @@ enum kvr_status kvr_session_run(struct kvr_session *session, const int32_t *toke
 {
     /* The batch is only read; llama.cpp declares it otherwise. */
     struct llama_batch batch = llama_batch_get_one((llama_token *)tokens, (int32_t)count);
+    kvr_model_forgive();
     int32_t result = llama_decode(session->handle, batch);
     if (result == 0)
         return KVR_OK;
