@@ -204,7 +204,8 @@ endif
 $(LLAMA_FLAGS): FORCE
 	@LLAMA_DIR='$(LLAMA_DIR)' traces/record-llama/llama.sh $@
 
-$(RECORDER_OBJECTS): HOT := $(LLAMA_CFLAGS)
+TINY_MODEL := $(BUILD)/tests/recorder/tiny_model
+$(RECORDER_OBJECTS) $(TINY_MODEL).o: HOT := $(LLAMA_CFLAGS)
 
 $(RECORDER): $(RECORDER_OBJECTS) $(filter-out %/main.o,$(call object,$(CLI_SOURCES))) $(LIBRARY) \
              $(wildcard $(LLAMA_FLAGS))
@@ -218,7 +219,10 @@ RECORDED := $(BUILD)/tests/oracle/recorded
 $(RECORDED): $(call object,tests/oracle/recorded.c)
 	$(link) $^ $(LIBS)
 
-check-recorder: recorder all $(RECORDED) ## records SmolLM2-135M and checks what it recorded
+$(TINY_MODEL): $(TINY_MODEL).o
+	$(link) $^ $(LLAMA_LIBS) $(LIBS)
+
+check-recorder: recorder all $(RECORDED) $(TINY_MODEL) ## records SmolLM2-135M and checks what it recorded
 	@BUILD=$(BUILD) tests/recorder.sh
 
 # ---------------------------------------------------------------------------- use

@@ -12,7 +12,10 @@
 #include "formats/base/number.h"
 #include "formats/element.h"
 
-enum { STAGED_BYTES = 4096 };
+enum {
+    STAGED_BYTES = 4096,
+    MOST_STEPS = 4, /* between a query as it was named and as attention takes it: scaling, casts */
+};
 
 /* "Qcur-7" or, copied to another device, "CUDA0#Qcur-7#0": the number of the layer. */
 static bool layer_of_name(const char *name, uint32_t *layer)
@@ -45,12 +48,22 @@ static const struct ggml_tensor *storage_of(const struct ggml_tensor *tensor)
     return tensor->view_src != NULL ? tensor->view_src : tensor;
 }
 
+/* The fused node has no name of its own; its query has one, or what that was computed from. */
+static bool layer_of_query(const struct ggml_tensor *query, uint32_t *layer)
+{
+    for (int step = 0; step < MOST_STEPS && query != NULL; step++) {
+        query = storage_of(query);
+        if (layer_of_name(query->name, layer))
+            return true;
+        query = query->src[0];
+    }
+    return false;
+}
+
 enum kvr_node_kind kvr_node_kind(const struct ggml_tensor *node, uint32_t *layer)
 {
-    /* The fused node has no name of its own; its query has. */
     if (node->op == GGML_OP_FLASH_ATTN_EXT)
-        return layer_of_name(storage_of(node->src[0])->name, layer) ? KVR_NODE_FUSED
-                                                                    : KVR_NODE_OTHER;
+        return layer_of_query(node->src[0], layer) ? KVR_NODE_FUSED : KVR_NODE_OTHER;
     enum kvr_node_kind kind = KVR_NODE_OTHER;
     if (node->op == GGML_OP_MUL_MAT && is_called(node, "kq"))
         kind = KVR_NODE_LOGITS;
