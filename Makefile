@@ -186,7 +186,8 @@ bench: all $(BENCHES) ## measures speed
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
 lint: $(SUITES_H) ## layout, static analysis, layering
-	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
+	@CFLAGS='$(BASE_CFLAGS)' LLAMA_CFLAGS='$(shell sed -n 's/^LLAMA_CFLAGS := //p' $(LLAMA_FLAGS) \
+	    2>/dev/null)' tests/lint.sh
 
 format: ## lays the sources out as lint wants them (clang-format 14)
 	find formats replay analysis plots traces tests -name '*.[ch]' | xargs clang-format -i

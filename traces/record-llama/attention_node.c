@@ -174,9 +174,10 @@ enum kvr_status kvr_node_read_vectors(const struct kvr_node_vectors *vectors, ui
                                       struct kvr_error *err)
 {
     if (head >= vectors->heads || token > vectors->tokens || count > vectors->tokens - token)
-        return kvr_fail(err, KVR_INTERNAL, "%s: tokens %llu ... %llu of head %llu are not there",
-                        vectors->tensor->name, (unsigned long long)token,
-                        (unsigned long long)(token + count), (unsigned long long)head);
+        return kvr_fail(err, KVR_INTERNAL,
+                        "%s: %llu tokens from %llu on of head %llu are not there",
+                        vectors->tensor->name, (unsigned long long)count, (unsigned long long)token,
+                        (unsigned long long)head);
     size_t offset = (size_t)head * vectors->head_bytes + (size_t)token * vectors->token_bytes;
     if (vectors->token_bytes < vectors->element_bytes)
         return read_transposed(vectors, offset, count, values, err);
