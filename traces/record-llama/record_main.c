@@ -150,6 +150,27 @@ static enum kvr_status describe(const struct kvr_arguments *arguments, struct kv
     return kvr_text_check(text, err);
 }
 
+/* One line a sample: what was asked and what came of it. */
+static void print_sample(const struct run *run, size_t index,
+                         const struct kvr_recording_result *result)
+{
+    const struct kvr_prompt *prompt = &run->prompts[index];
+    char answer[80];
+    int most = (int)sizeof answer - 1;
+    snprintf(answer, sizeof answer, "%s", result->generated);
+    kvr_make_printable(answer);
+    printf("  %zu  %s  %" PRIu64 " + %" PRIu64 " tokens", index,
+           prompt->subset != NULL ? prompt->subset : run->options.prompts[index],
+           result->prompt_length, result->context_length - result->prompt_length);
+    if (result->context_length > result->prompt_length)
+        printf("  \"%s%s\"%s", answer, strlen(result->generated) > (size_t)most ? "…" : "",
+               prompt->expected == NULL ? ""
+               : result->right          ? "  right"
+                                        : "  wrong");
+    putchar('\n');
+    fflush(stdout);
+}
+
 static enum kvr_status record_all(struct run *run, struct kvr_trace_writer *writer,
                                   struct kvr_error *err)
 {
@@ -168,12 +189,16 @@ static enum kvr_status record_all(struct run *run, struct kvr_trace_writer *writ
                                    &run->prompts[i], &progress, writer, &result, err);
         if (status != KVR_OK)
             break;
+        clear_progress(&shown);
+        if (!run->options.quiet)
+            print_sample(run, i, &result);
         run->ended += result.ended;
         run->right += result.right;
         run->decoded += result.context_length - result.prompt_length;
         free(result.generated);
     }
-    clear_progress(&shown);
+    if (status != KVR_OK)
+        clear_progress(&shown);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/utf8.h"
 #include "traces/record-llama/session.h"
 
 enum { MOST_BATCH = 512, LEAST_BATCH = 32 };
@@ -243,6 +244,19 @@ static enum kvr_status observe(struct job *job, struct kvr_trace_writer *writer,
     return status;
 }
 
+/* An answer that was cut short may end inside of a character; text in a trace is UTF-8. */
+static void mend_text(char *text, size_t length)
+{
+    for (size_t at = 0, skip = 0; at < length;) {
+        size_t here = kvr_utf8_length(text + at, &skip);
+        bool bad = here == 0 || text[at] == '\0';
+        here = here == 0 ? skip : here;
+        if (bad)
+            memset(text + at, '?', here);
+        at += here;
+    }
+}
+
 static enum kvr_status fill_result(struct job *job, struct kvr_error *err)
 {
     struct kvr_recording_result *result = job->result;
@@ -253,7 +267,10 @@ static enum kvr_status fill_result(struct job *job, struct kvr_error *err)
     result->right = contains(&job->answer, job->prompt->expected);
     result->generated =
         kvr_copy_bytes(job->answer.data != NULL ? job->answer.data : "", job->answer.length, err);
-    return result->generated != NULL ? KVR_OK : KVR_NO_MEMORY;
+    if (result->generated == NULL)
+        return KVR_NO_MEMORY;
+    mend_text(result->generated, job->answer.length);
+    return KVR_OK;
 }
 
 enum kvr_status kvr_record_sample(const struct kvr_model *model,
