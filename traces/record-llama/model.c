@@ -74,6 +74,26 @@ static char *title_of(const struct llama_model *model, struct kvr_error *err)
     return kvr_copy_string(title, err);
 }
 
+/* Attention that a trace cannot say. */
+static enum kvr_status check_kind(const struct kvr_model *model, struct kvr_error *err)
+{
+    char architecture[64] = "", key[128], value[32];
+    llama_model_meta_val_str(model->handle, "general.architecture", architecture,
+                             sizeof architecture);
+    snprintf(key, sizeof key, "%s.attention.kv_lora_rank", architecture);
+    const char *kind = NULL;
+    if (!llama_model_has_decoder(model->handle) || llama_model_has_encoder(model->handle))
+        kind = "an encoder";
+    else if (strcmp(architecture, "llama4") == 0)
+        kind = "Llama 4, whose rows see chunks instead of a window";
+    else if (llama_model_meta_val_str(model->handle, key, value, sizeof value) > 0)
+        kind = "latent attention, which has no KV heads";
+    if (kind == NULL)
+        return KVR_OK;
+    return kvr_fail(err, KVR_UNSUPPORTED, "\"%s\": expected a decoder with KV heads, found %s",
+                    model->path, kind);
+}
+
 static enum kvr_status read_facts(struct kvr_model *model, struct kvr_error *err)
 {
     model->vocab = llama_model_get_vocab(model->handle);
@@ -84,16 +104,12 @@ static enum kvr_status read_facts(struct kvr_model *model, struct kvr_error *err
     int32_t window = llama_model_n_swa(model->handle);
     model->trained_context = context > 0 ? (uint64_t)context : 0;
     model->window = window > 0 ? (uint64_t)window : 0;
-    /* Llama 4 cuts the text into chunks instead of letting a window slide: no trace can say so. */
-    char architecture[64] = "";
-    llama_model_meta_val_str(model->handle, "general.architecture", architecture,
-                             sizeof architecture);
-    if (strcmp(architecture, "llama4") == 0)
-        model->window = 0;
-    if (!llama_model_has_decoder(model->handle) || llama_model_has_encoder(model->handle))
-        return kvr_fail(err, KVR_UNSUPPORTED, "\"%s\": expected a decoder model, found an encoder",
-                        model->path);
+    return check_kind(model, err);
+}
 
+/* Whether the tokeniser puts a blank in front of a text. */
+static enum kvr_status try_tokeniser(struct kvr_model *model, struct kvr_error *err)
+{
     struct kvr_tokens tokens = {0};
     struct kvr_text text = {0};
     enum kvr_status status = kvr_model_tokenise(model, "a", 1, false, &tokens, err);
@@ -128,6 +144,8 @@ enum kvr_status kvr_model_open(const char *path, uint32_t gpu_layers, struct kvr
                           complaint[0] != '\0' ? ": " : "", complaint);
     else
         status = read_facts(model, err);
+    if (status == KVR_OK)
+        status = try_tokeniser(model, err);
     if (status != KVR_OK) {
         kvr_model_close(model);
         return status;
