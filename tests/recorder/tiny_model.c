@@ -71,6 +71,12 @@ static void add_norm(struct tiny *tiny, int layer, const char *part)
     add_to_layer(tiny, layer, part, WIDTH, 0, 0, 1, 0);
 }
 
+/* Where query, key and value are one matrix, llama.cpp wants heads that fill the width. */
+static uint32_t head_dim(const struct tiny *tiny)
+{
+    return strcmp(tiny->kind, "mpt") == 0 ? WIDTH / QUERY_HEADS : HEAD_DIM;
+}
+
 static void set_number(struct tiny *tiny, const char *key, uint32_t value)
 {
     char name[96];
@@ -123,15 +129,18 @@ static void write_facts(struct tiny *tiny)
     set_number(tiny, "feed_forward_length", INNER);
     set_number(tiny, "attention.head_count", QUERY_HEADS);
     set_number(tiny, "attention.head_count_kv", KV_HEADS);
-    set_number(tiny, "attention.key_length", HEAD_DIM);
-    set_number(tiny, "attention.value_length", HEAD_DIM);
-    set_number(tiny, "rope.dimension_count", HEAD_DIM);
+    set_number(tiny, "attention.key_length", head_dim(tiny));
+    set_number(tiny, "attention.value_length", head_dim(tiny));
+    set_number(tiny, "rope.dimension_count", head_dim(tiny));
     set_float(tiny, "attention.layer_norm_rms_epsilon", 1e-6F);
     set_float(tiny, "rope.freq_base", 10000);
     if (strcmp(tiny->kind, "gemma2") == 0) {
         set_number(tiny, "attention.sliding_window", 48);
         set_float(tiny, "attn_logit_softcapping", 20);
         set_float(tiny, "final_logit_softcapping", 30);
+    } else if (strcmp(tiny->kind, "mpt") == 0) {
+        set_float(tiny, "attention.layer_norm_epsilon", 1e-5F);
+        set_float(tiny, "attention.max_alibi_bias", 8);
     } else if (strcmp(tiny->kind, "gpt-oss") == 0) {
         set_number(tiny, "attention.sliding_window", 40);
         set_number(tiny, "expert_count", EXPERTS);
@@ -142,8 +151,13 @@ static void write_facts(struct tiny *tiny)
 
 static void add_attention(struct tiny *tiny, int layer)
 {
-    const int64_t query = QUERY_HEADS * HEAD_DIM, key = KV_HEADS * HEAD_DIM;
+    const int64_t query = QUERY_HEADS * head_dim(tiny), key = KV_HEADS * head_dim(tiny);
     add_norm(tiny, layer, "attn_norm.weight");
+    if (strcmp(tiny->kind, "mpt") == 0) {
+        add_to_layer(tiny, layer, "attn_qkv.weight", WIDTH, query + 2 * key, 0, 0, 0.25F);
+        add_to_layer(tiny, layer, "attn_output.weight", query, WIDTH, 0, 0, 0.1F);
+        return;
+    }
     add_to_layer(tiny, layer, "attn_q.weight", WIDTH, query, 0, 0, 0.25F);
     add_to_layer(tiny, layer, "attn_k.weight", WIDTH, key, 0, 0, 0.25F);
     add_to_layer(tiny, layer, "attn_v.weight", WIDTH, key, 0, 0, 0.2F);
@@ -152,7 +166,7 @@ static void add_attention(struct tiny *tiny, int layer)
 
 static void add_experts(struct tiny *tiny, int layer)
 {
-    const int64_t query = QUERY_HEADS * HEAD_DIM, key = KV_HEADS * HEAD_DIM;
+    const int64_t query = QUERY_HEADS * head_dim(tiny), key = KV_HEADS * head_dim(tiny);
     add_to_layer(tiny, layer, "attn_q.bias", query, 0, 0, 0, 0.1F);
     add_to_layer(tiny, layer, "attn_k.bias", key, 0, 0, 0, 0.1F);
     add_to_layer(tiny, layer, "attn_v.bias", key, 0, 0, 0, 0.1F);
@@ -181,7 +195,8 @@ static void add_layer(struct tiny *tiny, int layer)
         add_norm(tiny, layer, "post_attention_norm.weight");
         add_norm(tiny, layer, "post_ffw_norm.weight");
     }
-    add_to_layer(tiny, layer, "ffn_gate.weight", WIDTH, INNER, 0, 0, 0.1F);
+    if (strcmp(tiny->kind, "mpt") != 0)
+        add_to_layer(tiny, layer, "ffn_gate.weight", WIDTH, INNER, 0, 0, 0.1F);
     add_to_layer(tiny, layer, "ffn_up.weight", WIDTH, INNER, 0, 0, 0.1F);
     add_to_layer(tiny, layer, "ffn_down.weight", INNER, WIDTH, 0, 0, 0.1F);
 }
@@ -189,7 +204,7 @@ static void add_layer(struct tiny *tiny, int layer)
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fputs("usage: tiny_model llama|gemma2|gpt-oss FILE\n", stderr);
+        fputs("usage: tiny_model llama|gemma2|gpt-oss|mpt FILE\n", stderr);
         return 2;
     }
     const struct ggml_init_params room = {.mem_size = (size_t)16 << 20};

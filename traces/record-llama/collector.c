@@ -108,32 +108,17 @@ static enum kvr_status open_layer(struct kvr_collector *collector,
     return layer->sums != NULL ? KVR_OK : KVR_NO_MEMORY;
 }
 
-static enum kvr_status check_plan(const struct kvr_collector_plan *plan, struct kvr_error *err)
-{
-    for (size_t i = 0; i < plan->facts->count; i++)
-        if (plan->facts->layers[i].biased &&
-            (plan->stored[KVR_STORED_QUERY] || plan->stored[KVR_STORED_KEY]))
-            return kvr_fail(err, KVR_UNSUPPORTED,
-                            "layer %u adds a bias by distance to its logits, which no trace can "
-                            "hold: store attention and accumulated only",
-                            plan->facts->layers[i].layer.number);
-    return KVR_OK;
-}
-
 enum kvr_status kvr_collector_open(const struct kvr_collector_plan *plan,
                                    struct kvr_trace_writer *writer, struct kvr_collector **out,
                                    struct kvr_error *err)
 {
-    enum kvr_status status = check_plan(plan, err);
-    if (status != KVR_OK)
-        return status;
     struct kvr_collector *collector = kvr_alloc(1, sizeof *collector, err);
     if (collector == NULL)
         return KVR_NO_MEMORY;
     collector->plan = *plan;
     collector->writer = writer;
     collector->layers = kvr_alloc(plan->facts->count, sizeof *collector->layers, err);
-    status = collector->layers != NULL ? KVR_OK : KVR_NO_MEMORY;
+    enum kvr_status status = collector->layers != NULL ? KVR_OK : KVR_NO_MEMORY;
     for (size_t i = 0; i < plan->facts->count && status == KVR_OK; i++)
         status = open_layer(collector, &plan->facts->layers[i], &collector->layers[i], err);
     if (status != KVR_OK) {

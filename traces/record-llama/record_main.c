@@ -250,6 +250,8 @@ static enum kvr_status record(struct run *run, const struct kvr_arguments *argum
     if (status == KVR_OK)
         status = kvr_record_choose_layers(run->options.layers, &run->facts, err);
     if (status == KVR_OK)
+        status = kvr_recording_check_layers(&run->facts, &run->options.recording, err);
+    if (status == KVR_OK)
         status = write_trace(run, arguments, err);
     if (status == KVR_OK && !run->options.quiet)
         print_summary(run);

@@ -57,6 +57,20 @@ enum kvr_status kvr_recording_check(const struct kvr_model *model,
                           prompt->tokens.count);
 }
 
+enum kvr_status kvr_recording_check_layers(const struct kvr_model_facts *facts,
+                                           const struct kvr_recording_options *options,
+                                           struct kvr_error *err)
+{
+    for (size_t i = 0; i < facts->count; i++)
+        if (facts->layers[i].biased && (options->fused || options->stored[KVR_STORED_QUERY] ||
+                                        options->stored[KVR_STORED_KEY]))
+            return kvr_fail(err, KVR_UNSUPPORTED,
+                            "layer %u adds a bias by distance to its logits: its rows do not "
+                            "follow from query and key; leave these and --flash out",
+                            facts->layers[i].layer.number);
+    return KVR_OK;
+}
+
 static uint64_t choose_batch(const struct job *job, uint64_t context)
 {
     if (job->options->batch > 0)

@@ -39,6 +39,11 @@ enum kvr_status kvr_recording_check(const struct kvr_model *model,
                                     const struct kvr_recording_options *options, const char *name,
                                     const struct kvr_prompt *prompt, struct kvr_error *err);
 
+/* Whether what is to be stored of these layers can be. */
+enum kvr_status kvr_recording_check_layers(const struct kvr_model_facts *facts,
+                                           const struct kvr_recording_options *options,
+                                           struct kvr_error *err);
+
 /* Records the sample `name`. */
 enum kvr_status kvr_record_sample(const struct kvr_model *model,
                                   const struct kvr_model_facts *facts,
