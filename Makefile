@@ -250,9 +250,10 @@ paper: all ## draws all figures, tables and a report of the bundled traces into 
 packages: ## installs missing system packages (Debian, Ubuntu)
 	@.ci/packages build check demo
 
-install: all ## copies the command to $(DESTDIR)$(PREFIX)/bin
+install: all ## copies the command, and the recorder if built, to $(DESTDIR)$(PREFIX)/bin
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(COMMAND) '$(DESTDIR)$(PREFIX)/bin/kvreplay'
+	@[ ! -e $(RECORDER) ] || install -m 755 $(RECORDER) '$(DESTDIR)$(PREFIX)/bin/record-llama'
 
 help: ## shows this list
 	@awk -F ':.*## ' '/^[a-z ]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile

@@ -167,6 +167,16 @@ refuses_what_is_wrong() {
         sh -c 'ulimit -f 100; exec "$@"' sh "$@" prompt.txt --rows all
 }
 
+# The trace is whole although nobody could be told.
+needs_no_reader() {
+    prompt_of 2 >prompt.txt
+    rm -f t.h5
+    "$record" -m tiny-llama.gguf -o t.h5 prompt.txt --generate 2 --threads 1 >/dev/full 2>err
+    [ $? -eq 1 ] || wrong 'a full disk under standard output was not told'
+    grep -q 'standard output cannot be written' err || wrong "$(cat err)"
+    is_clean t.h5
+}
+
 is_whole_or_nothing() {
     prompt_of 33 >long.txt
     echo before >t.h5
@@ -195,6 +205,7 @@ tiny() {
     records_biased
     records_parts
     refuses_what_is_wrong
+    needs_no_reader
     is_whole_or_nothing
 }
 

@@ -292,7 +292,9 @@ static void handle_signals(void)
         sigemptyset(&action.sa_mask);
         sigaction(signals[i], &action, NULL);
     }
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, told like others */
+    /* Limits on file sizes and readers that went away are errors of the write, told like others. */
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 static bool asks_for(int argc, char **argv, const char *option)
@@ -305,7 +307,6 @@ static bool asks_for(int argc, char **argv, const char *option)
 
 static int fail(const struct kvr_error *err)
 {
-    fflush(stdout); /* keeps the order where both streams go to one terminal */
     fprintf(stderr, "record-llama: %s\n", err->message);
     if (err->hint[0] != '\0')
         fprintf(stderr, "hint: %s\n", err->hint);
@@ -352,13 +353,14 @@ int main(int argc, char **argv)
         return fail(&err);
     struct run run = {0};
     enum kvr_status status = record(&run, &arguments, &err);
+    const char *out = run.options.out; /* a word of argv */
     free_run(&run);
     kvr_arguments_free(&arguments);
     if (status != KVR_OK)
         return fail(&err);
-    if (fclose(stdout) != 0) {
-        kvr_fail(&err, KVR_IO, "standard output cannot be written");
-        return fail(&err);
-    }
-    return KVR_EXIT_DONE;
+    bool unwritten = ferror(stdout) != 0;
+    if (fclose(stdout) == 0 && !unwritten)
+        return KVR_EXIT_DONE;
+    kvr_fail(&err, KVR_IO, "standard output cannot be written, but \"%s\" is whole", out);
+    return fail(&err);
 }
