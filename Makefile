@@ -33,7 +33,7 @@ packages_of_ubsan := build check
 packages_of_tsan  := build check
 packages_of_fuzz  := build
 packages_of_bench := build peers
-packages_of_recorder       := build recorder
+packages_of_recorder       := build $(if $(filter-out release,$(LLAMA_DIR)),,recorder)
 packages_of_check-recorder := build recorder
 WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
 ifneq ($(WANTED),)
