@@ -36,6 +36,8 @@ packages_of_ubsan := build check
 packages_of_tsan  := build check
 packages_of_fuzz  := build
 packages_of_bench := build peers
+packages_of_recorder       := build $(if $(filter-out release,$(LLAMA_DIR)),,recorder)
+packages_of_check-recorder := build recorder
 WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
 WANTED := $(strip $(WANTED) $(if $(and $(WANTED),$(MPI)),mpi))
 ifneq ($(WANTED),)
@@ -100,7 +102,7 @@ say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 linker    = $(if $(MPI),$(MPICC),$(CC))
 link      = $(call say,LINK)$(linker) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check check-gpu cuda-check check-cuda record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper check check-gpu cuda-check check-cuda record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay; MPI=1: for mpirun
@@ -249,10 +251,45 @@ bench: all $(BENCHES) ## measures speed; BENCH_OPTIONS="--sweep" as in kvreplay 
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
 lint: $(SUITES_H) $(BUILD)/generated/tests/cuda/kernels.inc ## layout, static analysis, layering
-	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
+	@CFLAGS='$(BASE_CFLAGS)' LLAMA_CFLAGS='$(shell sed -n 's/^LLAMA_CFLAGS := //p' $(LLAMA_FLAGS) \
+	    2>/dev/null)' tests/lint.sh
 
 format: ## lays the sources out as lint wants them (clang-format 14)
 	find formats replay analysis plots traces tests -name '*.[ch]' | xargs clang-format -i
+
+# ---------------------------------------------------------------------------- recorder
+# A program of its own, because it alone needs llama.cpp: installed, in LLAMA_DIR, or built from its
+# release. It shares the library, and the parser of options and the look of help with kvreplay.
+RECORDER         := $(BUILD)/record-llama
+RECORDER_OBJECTS := $(call object,$(wildcard traces/record-llama/*.c))
+LLAMA_FLAGS      := build/llama/flags.mk
+ifneq ($(filter recorder check-recorder,$(MAKECMDGOALS)),)
+include $(LLAMA_FLAGS)
+endif
+
+$(LLAMA_FLAGS): FORCE
+	@LLAMA_DIR='$(LLAMA_DIR)' traces/record-llama/llama.sh $@
+
+TINY_MODEL := $(BUILD)/tests/recorder/tiny_model
+$(RECORDER_OBJECTS) $(TINY_MODEL).o: HOT := $(LLAMA_CFLAGS)
+
+$(RECORDER): $(RECORDER_OBJECTS) $(filter-out %/main.o,$(call object,$(CLI_SOURCES))) $(LIBRARY) \
+             $(wildcard $(LLAMA_FLAGS))
+	$(link) $(filter %.o %.a,$^) $(LLAMA_LIBS) $(LIBS)
+
+recorder: $(RECORDER) ## builds build/record-llama, which records traces from GGUF models
+	@ln -sf $(RECORDER:build/%=%) build/record-llama
+
+# Judges what was recorded; as the other oracles it shares nothing with the product.
+RECORDED := $(BUILD)/tests/oracle/recorded
+$(RECORDED): $(call object,tests/oracle/recorded.c)
+	$(link) $^ $(LIBS)
+
+$(TINY_MODEL): $(TINY_MODEL).o
+	$(link) $^ $(LLAMA_LIBS) $(LIBS)
+
+check-recorder: recorder all $(RECORDED) $(TINY_MODEL) ## records SmolLM2-135M and checks what it recorded
+	@BUILD=$(BUILD) tests/recorder.sh
 
 # ---------------------------------------------------------------------------- use
 demo: all ## replays a bundled trace into the folder demo/ and writes a report on it
@@ -277,9 +314,10 @@ paper: all ## draws all figures, tables and a report of the bundled traces into 
 packages: ## installs missing system packages (Debian, Ubuntu)
 	@.ci/packages build check demo
 
-install: all ## copies the command to $(DESTDIR)$(PREFIX)/bin
+install: all ## copies the command, and the recorder if built, to $(DESTDIR)$(PREFIX)/bin
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(COMMAND) '$(DESTDIR)$(PREFIX)/bin/kvreplay'
+	@[ ! -e $(RECORDER) ] || install -m 755 $(RECORDER) '$(DESTDIR)$(PREFIX)/bin/record-llama'
 
 help: ## shows this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -287,4 +325,4 @@ help: ## shows this list
 clean: ## removes build/
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(GENERATED_C:.c=.d)
+-include $(OBJECTS:.o=.d) $(RECORDER_OBJECTS:.o=.d) $(GENERATED_C:.c=.d)

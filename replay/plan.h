@@ -72,6 +72,7 @@ struct kvr_plan {
     uint32_t *layers;
     unsigned threads;
     struct kvr_compute *compute; /* the device that computes, not owned; NULL: the CPU */
+    size_t memory; /* bytes that the program should stay below, see memory_gate.h; 0: no limit */
 };
 
 /*

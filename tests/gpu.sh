@@ -52,8 +52,10 @@ run_case() { # trace, options
         ;;
     *) trace="$TRACES/$1" ;;
     esac
-    "$KVREPLAY" replay "$trace" -o "$work/cpu" --quiet $2 >/dev/null || return 1
-    "$KVREPLAY" replay "$trace" -o "$work/device" --quiet --threads 2 --device "$DEVICE" $2 >/dev/null || return 1
+    cpu=$2 device=$2
+    case $2 in *--keep) cpu="$2 $work/cpu.h5" device="$2 $work/device.h5" ;; esac
+    "$KVREPLAY" replay "$trace" -o "$work/cpu" --quiet $cpu >/dev/null || return 1
+    "$KVREPLAY" replay "$trace" -o "$work/device" --quiet --threads 2 --device "$DEVICE" $device >/dev/null || return 1
     "$tables" "$work/cpu" "$work/device" || return 1
     for table in "$work"/cpu/*.csv; do
         cmp "$table" "$work/device/${table##*/}" || return 1
