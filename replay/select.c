@@ -22,6 +22,7 @@ enum {
     MANY_SCORES = 4096, /* a sample pays from here on */
     SAMPLE = 512,
     BIN_BITS = 16, /* of a key, that fall into one bin: 7 bits of the mantissa remain */
+    LEAST_BIN = -(1 << (31 - BIN_BITS)), /* of the least key there could be */
     MOST_CUTS = 64,
 };
 
@@ -89,7 +90,7 @@ static int32_t bound_for(const struct selection *selection, uint64_t most)
         sample[i] = kvr_score_key(selection->scores[i * (selection->n / SAMPLE)]);
     double share = (double)most / (double)selection->n, expected = SAMPLE * share;
     size_t wanted = (size_t)(expected + 4 * sqrt(expected * (1 - share))) + 2;
-    int32_t low = INT32_MIN >> BIN_BITS, high = INT32_MAX >> BIN_BITS;
+    int32_t low = LEAST_BIN, high = -(LEAST_BIN + 1);
     while (low < high) { /* at least `wanted` of the sample are in bins from `low` on */
         int32_t middle = low + (high - low + 1) / 2;
         if (selection->kernels->count_from(sample, SAMPLE, middle * (1 << BIN_BITS)) >= wanted)
@@ -97,7 +98,7 @@ static int32_t bound_for(const struct selection *selection, uint64_t most)
         else
             high = middle - 1;
     }
-    if (low == INT32_MIN >> BIN_BITS)
+    if (low == LEAST_BIN)
         return INT32_MIN;
     /* Zeros are often most of the scores, and never worth counting. */
     return low == 0 ? 0 : low * (1 << BIN_BITS) - 1;

@@ -25,12 +25,12 @@ static inline int32_t kvr_score_key(float score)
     int32_t bits;
     score += 0.0f; /* -0 becomes 0 */
     __builtin_memcpy(&bits, &score, sizeof bits);
-    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
+    return bits ^ (bits < 0 ? INT32_MAX : 0);
 }
 
 static inline float kvr_score_of_key(int32_t key)
 {
-    int32_t bits = key ^ (int32_t)((uint32_t)(key >> 31) >> 1);
+    int32_t bits = key ^ (key < 0 ? INT32_MAX : 0);
     float score;
     __builtin_memcpy(&score, &bits, sizeof score);
     return score;
