@@ -109,18 +109,10 @@ static enum kvr_status choose_baseline(const struct kvr_compare_options *options
 
 /* ------------------------------------------------------------------------------ lists */
 
-static bool asks_for_scorers(const char *policy)
-{
-    for (const struct kvr_policy *row = kvr_policies; row->name != NULL; row++)
-        if (strcmp(row->name, policy) == 0)
-            return strncmp(row->stages, "asked", 5) == 0;
-    return false;
-}
-
 static enum kvr_status list_use(struct kvr_comparison *comparison,
                                 const struct compare_entry *entry, struct kvr_error *err)
 {
-    bool named = !asks_for_scorers(entry->policy);
+    bool named = !kvr_policy_asks(entry->policy);
     for (size_t u = 0; u < comparison->use_count; u++) {
         struct kvr_compare_use *use = &comparison->uses[u];
         if (strcmp(use->policy, entry->policy) != 0)

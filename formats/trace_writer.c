@@ -39,7 +39,7 @@ static herr_t put_attribute(hid_t object, const char *name, hid_t stored, hid_t 
     return result;
 }
 
-static herr_t put_integer(hid_t object, const char *name, uint64_t value)
+herr_t kvr_put_integer(hid_t object, const char *name, uint64_t value)
 {
     int64_t number = (int64_t)value;
     return put_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &number);
@@ -152,7 +152,7 @@ static enum kvr_status write_head(struct kvr_trace_writer *writer, const char *m
     if (writer->file < 0)
         return kvr_trace_writer_failed(writer, "/", err);
     if (kvr_put_string(writer->file, "format", "kvreplay-trace") < 0 ||
-        put_integer(writer->file, "version", 1) < 0 ||
+        kvr_put_integer(writer->file, "version", 1) < 0 ||
         kvr_put_string(writer->file, "model", model) < 0 ||
         kvr_put_string(writer->file, "producer", producer) < 0)
         return kvr_trace_writer_failed(writer, "/", err);
@@ -252,15 +252,16 @@ static enum kvr_status check_sample(const struct kvr_trace_writer *writer,
 
 static herr_t put_sample_attributes(hid_t group, const struct kvr_sample *sample)
 {
-    bool failed = put_integer(group, "context_length", sample->context_length) < 0 ||
-                  put_integer(group, "prompt_length", sample->prompt_length) < 0 ||
-                  put_integer(group, "query_heads", sample->query_heads) < 0 ||
-                  put_integer(group, "kv_heads", sample->kv_heads) < 0 ||
-                  (sample->head_dim != 0 && put_integer(group, "head_dim", sample->head_dim) < 0) ||
-                  (sample->pad != 0 && put_integer(group, "pad", sample->pad) < 0) ||
-                  kvr_put_string(group, "task", sample->task) < 0 ||
-                  kvr_put_string(group, "subset", sample->subset) < 0 ||
-                  kvr_put_string(group, "generated", sample->generated) < 0;
+    bool failed =
+        kvr_put_integer(group, "context_length", sample->context_length) < 0 ||
+        kvr_put_integer(group, "prompt_length", sample->prompt_length) < 0 ||
+        kvr_put_integer(group, "query_heads", sample->query_heads) < 0 ||
+        kvr_put_integer(group, "kv_heads", sample->kv_heads) < 0 ||
+        (sample->head_dim != 0 && kvr_put_integer(group, "head_dim", sample->head_dim) < 0) ||
+        (sample->pad != 0 && kvr_put_integer(group, "pad", sample->pad) < 0) ||
+        kvr_put_string(group, "task", sample->task) < 0 ||
+        kvr_put_string(group, "subset", sample->subset) < 0 ||
+        kvr_put_string(group, "generated", sample->generated) < 0;
     return failed ? -1 : 0;
 }
 
@@ -343,12 +344,12 @@ static herr_t put_layer_attributes(const struct kvr_trace_writer *writer,
 {
     hid_t group = writer->layer;
     bool failed = (layer->query_heads != writer->sample_heads[0] &&
-                   put_integer(group, "query_heads", layer->query_heads) < 0) ||
+                   kvr_put_integer(group, "query_heads", layer->query_heads) < 0) ||
                   (layer->kv_heads != writer->sample_heads[1] &&
-                   put_integer(group, "kv_heads", layer->kv_heads) < 0) ||
+                   kvr_put_integer(group, "kv_heads", layer->kv_heads) < 0) ||
                   (layer->sliding_window != 0 &&
-                   put_integer(group, "sliding_window", layer->sliding_window) < 0) ||
-                  (layer->sink_logits && put_integer(group, "sink_logits", 1) < 0) ||
+                   kvr_put_integer(group, "sliding_window", layer->sliding_window) < 0) ||
+                  (layer->sink_logits && kvr_put_integer(group, "sink_logits", 1) < 0) ||
                   put_double(group, "scale", layer->scale) < 0 ||
                   put_double(group, "softcap", layer->softcap) < 0;
     return failed ? -1 : 0;

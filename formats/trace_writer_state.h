@@ -36,6 +36,9 @@ enum kvr_status kvr_trace_writer_failed(const struct kvr_trace_writer *writer, c
 /* A property list of this class that keeps times out of the file; negative on failure. */
 hid_t kvr_untimed_properties(hid_t class_id);
 
+/* An integer attribute of 64 bits. */
+herr_t kvr_put_integer(hid_t object, const char *name, uint64_t value);
+
 /* A string attribute as h5py writes it: UTF-8 of variable length. Nothing is written for NULL. */
 herr_t kvr_put_string(hid_t object, const char *name, const char *value);
 

@@ -18,11 +18,12 @@
 struct kvr_draft {
     struct kvr_text data;
     struct kvr_text facts;
-    struct kvr_text caption; /* sentences; wrapped when it is written */
-    struct kvr_text reason;  /* why there is nothing to draw; "" if there is */
-    double height;           /* of the figure, inches; 0: three fifths of its width */
-    double text_lines;       /* of the figure in a terminal; 0: 24 */
-    size_t blocks;           /* of the data so far */
+    struct kvr_text caption;   /* sentences; wrapped when it is written */
+    struct kvr_text reason;    /* why there is nothing to draw; "" if there is */
+    double height;             /* of the figure, inches; 0: three fifths of its width */
+    double text_lines;         /* of the figure in a terminal; 0: 24 */
+    size_t blocks;             /* of the data so far */
+    const char *template_name; /* NULL: the figure's name */
 };
 
 /* Starts a block of data; `columns` says what stands in it. Blocks must not be empty. */

@@ -160,7 +160,7 @@ static void write_script(const struct kvr_plotter *plotter, const struct kvr_fig
     kvr_text_string(script, "\n");
     add_template(script, "style");
     kvr_text_string(script, "\n");
-    add_template(script, figure->name);
+    add_template(script, draft->template_name != NULL ? draft->template_name : figure->name);
 }
 
 /* ------------------------------------------------------------------------------ drawing */

@@ -8,7 +8,7 @@
 #include "plots/figures.h"
 
 /* Draws a draft that is complete, as kvr_plotter_draw does with the one that a figure computes. The
-   figure needs a name, a title and a template of that name. */
+   figure needs a name, a title and a template. */
 enum kvr_status kvr_plotter_draw_draft(struct kvr_plotter *plotter, const struct kvr_figure *figure,
                                        const struct kvr_draft *draft, struct kvr_drawing *drawing,
                                        struct kvr_error *err);

@@ -209,6 +209,14 @@ static const struct kvr_policy *find_row(const char *text, const char **paramete
     return NULL;
 }
 
+bool kvr_policy_asks(const char *name)
+{
+    for (const struct kvr_policy *row = kvr_policies; row->name != NULL; row++)
+        if (strcmp(row->name, name) == 0)
+            return strncmp(row->stages, "asked", 5) == 0;
+    return false;
+}
+
 /* The stages' text of a row or a composition, allocated, with its label's length. */
 static char *stages_text(const char *text, size_t *label_length, bool *page_sum,
                          struct kvr_error *err)

@@ -28,6 +28,9 @@ struct kvr_policy {
 /* Ends with a NULL name. */
 extern const struct kvr_policy kvr_policies[];
 
+/* True if this row ranks by every scorer that is asked for; false for other names, too. */
+bool kvr_policy_asks(const char *name);
+
 /* A policy with its stages parsed. */
 struct kvr_stages {
     char *label; /* as the tables name it; owned */

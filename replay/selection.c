@@ -141,34 +141,56 @@ static enum kvr_status make_scores(const struct kvr_cell *cell, struct kvr_selec
     return KVR_OK;
 }
 
-/* The union over the vectors of what each keeps at `quotas`. */
-static enum kvr_status keep_union(const struct kvr_cell *cell,
-                                  const struct kvr_selection *selection, const uint64_t *quotas,
-                                  const uint64_t *protect_quotas, uint64_t *const *units,
-                                  struct kvr_select_scratch *scratch, struct kvr_error *err)
+/* [budgets][vectors] places for bitmaps. */
+static uint64_t ***take_own(const struct kvr_cell *cell, size_t vectors, struct kvr_error *err)
+{
+    size_t budgets = cell->plan->budget_count;
+    uint64_t ***own = kvr_room_take(cell->room, budgets, sizeof *own, err);
+    uint64_t **all = kvr_room_take(cell->room, budgets * vectors, sizeof *all, err);
+    if (own == NULL || all == NULL)
+        return NULL;
+    for (size_t b = 0; b < budgets; b++)
+        own[b] = all + b * vectors;
+    return own;
+}
+
+/* What each vector keeps at `quotas`, and in `units` the union of it. */
+static enum kvr_status keep_union(const struct kvr_cell *cell, struct kvr_selection *selection,
+                                  const uint64_t *quotas, const uint64_t *protect_quotas,
+                                  uint64_t *const *units, struct kvr_select_scratch *scratch,
+                                  struct kvr_error *err)
 {
     size_t budgets = cell->plan->budget_count, words = kvr_bitmap_words(selection->pages->count);
-    struct kvr_room_mark mark = kvr_room_mark(cell->room);
-    uint64_t **own = take_sets(cell, selection->pages->count, err);
-    if (own == NULL)
-        return KVR_NO_MEMORY;
-    enum kvr_status status = KVR_OK;
+    const struct kvr_protect *protect = &selection->stages->protect;
+    if (selection->vector_count == 1)
+        return kvr_keep_first(protect, selection->pages, selection->unit_scores[0], quotas,
+                              protect_quotas, budgets, units, cell->room, scratch, err);
+    uint64_t ***own = take_own(cell, selection->vector_count, err);
+    enum kvr_status status = own != NULL ? KVR_OK : KVR_NO_MEMORY;
     for (size_t v = 0; status == KVR_OK && v < selection->vector_count; v++) {
-        uint64_t *const *sets = v == 0 ? units : own;
-        status =
-            kvr_keep_first(&selection->stages->protect, selection->pages, selection->unit_scores[v],
-                           quotas, protect_quotas, budgets, sets, cell->room, scratch, err);
-        for (size_t b = 0; v > 0 && status == KVR_OK && b < budgets; b++)
-            kvr_bitmap_unite(units[b], own[b], words);
+        uint64_t **sets = take_sets(cell, selection->pages->count, err);
+        if (sets == NULL)
+            return KVR_NO_MEMORY;
+        status = kvr_keep_first(protect, selection->pages, selection->unit_scores[v], quotas,
+                                protect_quotas, budgets, sets, cell->room, scratch, err);
+        for (size_t b = 0; status == KVR_OK && b < budgets; b++) {
+            own[b][v] = sets[b];
+            if (v == 0)
+                memcpy(units[b], sets[b], words * sizeof **units);
+            else
+                kvr_bitmap_unite(units[b], sets[b], words);
+        }
     }
-    kvr_room_return(cell->room, mark);
+    selection->own = (uint64_t *const *const *)own;
     return status;
 }
 
 /* The same from the heads' own sets, which are at hand. */
 static void unite_heads(const struct kvr_cell *cell, const struct kvr_head_sets *heads,
-                        uint64_t *const *units)
+                        struct kvr_selection *selection, uint64_t *const *units)
 {
+    if (heads->scored->heads > 1)
+        selection->own = (uint64_t *const *const *)heads->sets;
     size_t words = kvr_bitmap_words(heads->pages->count);
     for (size_t b = 0; b < cell->plan->budget_count; b++) {
         memcpy(units[b], heads->sets[b][0], words * sizeof **units);
@@ -262,7 +284,7 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     bool keeps_all = allotted && allotment->closed;
     const uint64_t *protect_quotas = competes || keeps_all ? uniform : quotas;
     if (plain && !cell->plan->match_physical && !allotted)
-        unite_heads(cell, heads, units);
+        unite_heads(cell, heads, selection, units);
     else
         status = keep_union(cell, selection, quotas, protect_quotas, units, scratch, err);
     return status == KVR_OK

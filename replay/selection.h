@@ -46,9 +46,12 @@ struct kvr_selection {
     size_t use; /* index into plan->uses */
     const struct kvr_stages *stages;
     const struct kvr_pages *pages;
-    size_t vector_count;         /* 1 pooled vector, or one a head for reduce `head` */
-    const float *pooled;         /* [T] after reduce, before smoothing; NULL for reduce `head` */
-    float *const *unit_scores;   /* [vector_count] of [units]: what is ranked */
+    size_t vector_count;       /* 1 pooled vector, or one a head for reduce `head` */
+    const float *pooled;       /* [T] after reduce, before smoothing; NULL for reduce `head` */
+    float *const *unit_scores; /* [vector_count] of [units]: what is ranked */
+    /* [budget_count][vector_count] bitmaps of units: what each of several vectors keeps for itself,
+       kept[b].units being their union. NULL where there is one vector. */
+    uint64_t *const *const *own;
     const struct kvr_kept *kept; /* [plan->budget_count] */
 };
 

@@ -3,7 +3,8 @@
 # and any number of threads the same bytes. `oracle.sh [NAME…]` runs the named cases of
 # oracle/cases.txt, where a line is `name | trace | options of replay` and the trace is a bundled
 # file or the word synth with options of that command. ROWS in the options stands for every policy
-# but random, whose numbers are not fixed.
+# but random, whose numbers are not fixed. With --keep the sets are also written to a file, and the
+# oracle computes the tables once more from what that file holds.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 : "${BUILD:=$root/build/release}"
@@ -24,6 +25,14 @@ rows=$("$KVREPLAY" help policies |
 trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//'; }
 names_in() { (cd "$1" && ls ./*.csv); }
 
+# The file of kept sets, the same for any number of threads, against the tables.
+# shellcheck disable=SC2086
+check_kept() {
+    cmp "$work/1.h5" "$work/3.h5" &&
+        "$oracle" "$trace" -o "$work/kept" --kept "$work/1.h5" $plain &&
+        "$tables" "$work/kept" "$work/1"
+}
+
 # One case; says what differs. Options hold no blanks within, so they are split as they stand.
 # shellcheck disable=SC2086
 run_case() { # trace, options
@@ -38,10 +47,15 @@ run_case() { # trace, options
     *) trace="$TRACES/$1" ;;
     esac
     mkdir "$work/oracle"
-    "$oracle" "$trace" -o "$work/oracle" $2 || return 1
+    plain=${2%--keep}
+    "$oracle" "$trace" -o "$work/oracle" $plain || return 1
     for threads in 1 3; do
-        "$KVREPLAY" replay "$trace" -o "$work/$threads" --quiet --threads $threads $2 >/dev/null || return 1
+        keep=
+        [ "$plain" = "$2" ] || keep="--keep $work/$threads.h5"
+        "$KVREPLAY" replay "$trace" -o "$work/$threads" --quiet --threads $threads $plain $keep >/dev/null ||
+            return 1
     done
+    [ -z "$keep" ] || check_kept || return 1
     names_in "$work/oracle" >"$work/expected"
     names_in "$work/1" | diff "$work/expected" - || return 1
     "$tables" "$work/oracle" "$work/1" || return 1

@@ -12,7 +12,7 @@ promised_of() {
     replay)
         echo '-o --policy --scorer --budget --page-size --page-reduce --tau --alpha --sinks
               --entropy-window --sink-threshold --retrieval-mass --retrieval-support --match --nan
-              --samples --layers --threads --device --quiet'
+              --samples --layers --threads --device --quiet --keep'
         ;;
     quota) echo '--layers --kv-heads --page --budget' ;;
     compare) echo '--baseline --metric --page-size --budget --scorer --csv --json' ;;

@@ -3,7 +3,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "analysis/keep_file.h"
 #include "analysis/result_tables.h"
 #include "formats/base/memory.h"
 #include "formats/trace.h"
@@ -18,6 +20,8 @@ struct session {
     struct kvr_replay_request request;
     size_t trace_count;
     struct kvr_trace **traces;
+    const char *keep_path;      /* --keep, or NULL */
+    struct kvr_keep_file *keep; /* while the replay runs, where it is wanted */
     bool quiet;
     uint64_t bytes_read;
     double started;
@@ -64,11 +68,41 @@ static enum kvr_status settle_plan(struct session *session, struct kvr_error *er
     return status;
 }
 
+/* Sets are told apart by sample only, and the file must not replace what it is made from. */
+static enum kvr_status check_keep(const struct session *session, struct kvr_error *err)
+{
+    if (session->keep_path == NULL)
+        return KVR_OK;
+    if (session->trace_count > 1) {
+        kvr_fail(err, KVR_BAD_ARGUMENT, "--keep: the file holds the sets of one trace, found %zu",
+                 session->trace_count);
+        return kvr_hint(err, "replay each trace with a file of its own");
+    }
+    struct stat file, trace;
+    if (stat(session->keep_path, &file) == 0 && stat(session->traces[0]->path, &trace) == 0 &&
+        file.st_ino == trace.st_ino && file.st_dev == trace.st_dev)
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "--keep: \"%s\" is the trace itself",
+                        session->keep_path);
+    return KVR_OK;
+}
+
+static enum kvr_status open_keep(struct session *session, struct kvr_error *err)
+{
+    if (session->keep_path == NULL)
+        return KVR_OK;
+    return kvr_keep_file_open(session->keep_path, &session->request.plan, session->traces[0],
+                              "kvreplay " KVREPLAY_VERSION, &session->keep, err);
+}
+
 static enum kvr_status replay_all(struct session *session, const struct kvr_results *results,
                                   struct kvr_error *err)
 {
     const struct kvr_plan *plan = &session->request.plan;
-    size_t cells = 0;
+    struct kvr_observer observers[KVR_RESULT_TABLES + 1];
+    size_t observer_count = results->count, cells = 0;
+    memcpy(observers, results->observers, observer_count * sizeof *observers);
+    if (session->keep != NULL)
+        observers[observer_count++] = kvr_keep_file_observer(session->keep);
     for (size_t i = 0; i < session->trace_count; i++)
         cells += kvr_replay_cells(plan, session->traces[i]);
     struct kvr_progress_bar bar = kvr_progress_bar_start(cells, session->quiet);
@@ -76,7 +110,7 @@ static enum kvr_status replay_all(struct session *session, const struct kvr_resu
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < session->trace_count; i++) {
         struct kvr_trace *trace = session->traces[i];
-        status = kvr_replay_trace(plan, trace, results->observers, results->count, &progress, err);
+        status = kvr_replay_trace(plan, trace, observers, observer_count, &progress, err);
         uint64_t bytes = kvr_trace_bytes_read(trace);
         kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), bytes);
         session->bytes_read += bytes;
@@ -113,10 +147,17 @@ static enum kvr_status write_tables(struct session *session, const struct kvr_ar
         return status;
     status = kvr_results_open(&results, &tables, summary, err);
     if (status == KVR_OK)
+        status = open_keep(session, err);
+    if (status == KVR_OK)
         status = replay_all(session, &results, err);
     kvr_results_free(&results);
     if (status == KVR_OK)
         status = write_run_record(session, arguments, &tables, err);
+    if (status == KVR_OK && session->keep != NULL)
+        status = kvr_keep_file_commit(session->keep, err);
+    else
+        kvr_keep_file_abandon(session->keep);
+    session->keep = NULL;
     if (status != KVR_OK) {
         kvr_tables_abandon(&tables);
         return status;
@@ -136,6 +177,8 @@ static enum kvr_status run_session(struct session *session, const struct kvr_com
     if (status == KVR_OK)
         status = open_traces(session, arguments, err);
     if (status == KVR_OK)
+        status = check_keep(session, err);
+    if (status == KVR_OK)
         status = settle_plan(session, err);
     if (status != KVR_OK)
         return status;
@@ -154,6 +197,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
 {
     struct session session = {.started = kvr_seconds()};
     session.quiet = kvr_argument(command, arguments, "--quiet") != NULL;
+    session.keep_path = kvr_argument(command, arguments, "--keep");
     enum kvr_status status = run_session(&session, command, arguments, err);
     for (size_t i = 0; session.traces != NULL && i < session.trace_count; i++)
         kvr_trace_close(session.traces[i]);

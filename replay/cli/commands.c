@@ -16,6 +16,7 @@ extern const struct kvr_command kvr_command_claims;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_plot;
+extern const struct kvr_command kvr_command_predict;
 extern const struct kvr_command kvr_command_quota;
 extern const struct kvr_command kvr_command_replay;
 extern const struct kvr_command kvr_command_scaling;
@@ -25,10 +26,23 @@ extern const struct kvr_command kvr_command_synth;
 extern const struct kvr_command kvr_command_table;
 
 const struct kvr_command *const kvr_commands[] = {
-    &kvr_command_info,    &kvr_command_check,   &kvr_command_replay, &kvr_command_bounds,
-    &kvr_command_compare, &kvr_command_ablate,  &kvr_command_table,  &kvr_command_plot,
-    &kvr_command_show,    &kvr_command_claims,  &kvr_command_report, &kvr_command_synth,
-    &kvr_command_quota,   &kvr_command_scaling, &kvr_command_help,   NULL,
+    &kvr_command_info,
+    &kvr_command_check,
+    &kvr_command_replay,
+    &kvr_command_bounds,
+    &kvr_command_compare,
+    &kvr_command_ablate,
+    &kvr_command_table,
+    &kvr_command_plot,
+    &kvr_command_show,
+    &kvr_command_claims,
+    &kvr_command_predict,
+    &kvr_command_report,
+    &kvr_command_synth,
+    &kvr_command_quota,
+    &kvr_command_scaling,
+    &kvr_command_help,
+    NULL,
 };
 
 const struct kvr_command *kvr_find_command(const char *name)

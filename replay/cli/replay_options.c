@@ -28,6 +28,7 @@ const struct kvr_option kvr_replay_options[] = {
     {"--match", "HOW", "nominal: equal quotas; physical: independent gets equal memory (nominal)"},
     {"--curve", "WHICH",
      "also curves.csv and dropped.csv, over quotas k: log (about 16 an e-fold) or all (none)"},
+    {"--keep", "FILE.h5", "also the kept positions of every set, for engines to apply (none)"},
     {"--nan", "RULE", "groups that are not finite: exclude, zero or fail (exclude)"},
     {"--samples", "LIST", "only these samples, by name (all)"},
     {"--layers", "LIST", "only these layers, by number (all)"},

@@ -1,6 +1,6 @@
 /*
- * The oracle's command line: `oracle TRACE... -o DIR [options of kvreplay replay]`, and
- * `oracle --self-check`.
+ * The oracle's command line: `oracle TRACE... -o DIR [options of kvreplay replay]`, `--kept FILE`
+ * to take the sets from a file of `replay --keep`, and `oracle --self-check`.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -122,6 +122,8 @@ static void set_option(struct command *c, const char *name, const char *value)
         return;
     if (strcmp(name, "-o") == 0)
         c->folder = value;
+    else if (strcmp(name, "--kept") == 0)
+        o->kept = value;
     else if (strcmp(name, "--page-reduce") == 0)
         o->page_reduce = (enum page_reduce)choice_of(name, value, reduces);
     else if (strcmp(name, "--tau") == 0)

@@ -101,6 +101,7 @@ struct options {
     long budget_count, page_count;
     char **budgets; /* as given */
     long *page_sizes;
+    const char *kept; /* a file of kept sets to compute the tables from, or NULL */
 };
 
 enum score_kind {
@@ -244,6 +245,8 @@ struct plan {
 
 struct plan plan_row(const struct options *o, const struct sample *sample, const struct row *row);
 void plan_free(const struct options *o, struct plan *plan);
+/* Puts the sets of the file o->kept in the place of those of the plan (oracle_kept.c). */
+void plan_take_kept(const struct options *o, const struct sample *sample, struct plan *plan);
 
 /* One group's part in an allocation: its pages in select order with their scores. */
 struct share {

@@ -464,6 +464,8 @@ void tables_write_sample(struct tables *tables, const struct options *o,
         scores[i] = &scorers[i];
     for (long r = 0; r < row_count; r++) {
         plans[r] = plan_row(o, sample, &rows[r]);
+        if (o->kept)
+            plan_take_kept(o, sample, &plans[r]);
         scores[scorer_count + r] = &rows[r].score;
         if (rows[r].gated && can_be_given(&plans[r]))
             write_gate(tables, sample, &plans[r]);
