@@ -36,7 +36,7 @@ import inspect
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is imported, the next when torch is
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin slow a shared machine down
@@ -396,6 +396,7 @@ class Checks:
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted  # conditions a sample
+        self.chance = np.random.default_rng(0)
         self.own = 0  # conditions evicted from the model's own cache, and run with its own attention
         self.in_float: Dict[str, List[float]] = {"unmodified": [], "evicted": []}
         self.in_double: Dict[str, List[float]] = {"unmodified": [], "evicted": []}
@@ -411,6 +412,10 @@ class Checks:
         if not self.in_double[kind][-1] <= TOLERANCE:
             raise LiveError(f"{place}: the masked run: expected logits within {TOLERANCE:g} of the {kind} one's, "
                             f"found {difference:.3g} in float and {self.in_double[kind][-1]:.3g} in double")
+
+    def choose(self, conditions: int) -> Set[int]:
+        """Which of conditions 1 ... are evicted for real: others in each sample."""
+        return set((1 + self.chance.permutation(max(0, conditions - 1))[:self.wanted]).tolist())
 
     def summary(self) -> str:
         lines = []
@@ -478,7 +483,7 @@ def run_sample(live: LiveModel, sample: Sample, conditions: Sequence[Condition],
     of_condition = [packed.setdefault(np.packbits(read_visible(at, *shape)).tobytes(), len(packed))
                     for at in conditions]
     masks = unpack_masks(packed, shape)
-    chosen = set(np.linspace(1, len(masks) - 1, checks.wanted).round().astype(int)) - {0}
+    chosen = checks.choose(len(masks))
 
     def check(index: int, logits: torch.Tensor) -> None:
         if index == 0:
@@ -507,7 +512,8 @@ def number(value: float) -> str:
     return "" if value != value else f"{value:.9g}"
 
 
-def run_trace(live: LiveModel, options: argparse.Namespace, checks: Checks, table: Any) -> int:
+def write_trace(live: LiveModel, options: argparse.Namespace, checks: Checks, table: Any) -> int:
+    """Adds the rows of all samples that have kept sets; returns their number."""
     trace, kept = open_hdf5(options.trace, "kvreplay-trace"), open_hdf5(options.keep, "kvreplay-keep")
     name, said = os.path.basename(options.trace), text_of(kept.attrs.get("trace", ""))
     if said and said != name:
@@ -525,29 +531,28 @@ def run_trace(live: LiveModel, options: argparse.Namespace, checks: Checks, tabl
         total += len(conditions)
         if not options.quiet:
             print(f"{name} {sample.name}: {sample.prompt} + {len(sample.answer)} tokens, "
-                  f"{len(conditions)} conditions, {time.time() - began:.1f} s", file=sys.stderr)
+                  f"{len(conditions)} conditions, {time.time() - began:.1f} s", file=sys.stderr, flush=True)
     if total == 0:
         raise LiveError(f'"{options.keep}": /samples: expected sets of a sample of {name}, found none')
     return total
 
 
-def run(options: argparse.Namespace) -> None:
-    torch.set_num_threads(options.threads)
-    live, checks = LiveModel(options.model, options.gguf, options.device), Checks(options.verify)
+def run_trace(live: LiveModel, options: argparse.Namespace, checks: Checks) -> int:
+    """Writes the table of one trace, whole or not at all; returns how many conditions it has."""
     temporary = options.out + ".tmp"
     try:
         with open(temporary, "w", newline="", encoding="utf-8") as out:
             table = csv.writer(out, lineterminator="\n")
             table.writerow(COLUMNS)
-            total = run_trace(live, options, checks, table)
+            total = write_trace(live, options, checks, table)
         os.replace(temporary, options.out)
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
-    print(f"{total} conditions of {options.trace} written to {options.out}\n{checks.summary()}")
+    return total
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def usage() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="See the head of this file.")
     parser.add_argument("trace", help="a trace with tokens, of this model")
     parser.add_argument("--keep", required=True, metavar="FILE.h5", help="kept sets: kvreplay replay --keep")
@@ -563,11 +568,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads (one per processor)")
     parser.add_argument("--device", default="cpu", help="where the model runs (cpu)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    options = usage().parse_args(arguments)
+    torch.set_num_threads(options.threads)
     try:
-        run(parser.parse_args(arguments))
+        checks = Checks(options.verify)
+        total = run_trace(LiveModel(options.model, options.gguf, options.device), options, checks)
     except (LiveError, OSError) as error:
         print(f"kvreplay_live.py: {error}", file=sys.stderr)
         return 1
+    print(f"{total} conditions of {options.trace} written to {options.out}\n{checks.summary()}")
     return 0
 
 
