@@ -32,7 +32,7 @@ packages_of_asan  := build check
 packages_of_ubsan := build check
 packages_of_tsan  := build check
 packages_of_fuzz  := build
-packages_of_bench := build
+packages_of_bench := build peers
 WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
 ifneq ($(WANTED),)
 ifneq ($(shell .ci/packages $(WANTED) >&2 && echo ready),ready)
@@ -180,7 +180,8 @@ fuzz: ## opens FUZZ_RUNS damaged traces under the address sanitizer
 run-fuzzers: all $(FUZZERS)
 	@for fuzzer in $(FUZZERS); do $$fuzzer $(FUZZ_RUNS) || exit 1; done
 
-bench: all $(BENCHES) ## measures speed
+bench: all $(BENCHES) ## measures speed; BENCH_OPTIONS="--sweep" as in kvreplay bench
+	@$(COMMAND) bench --peers tests/peer --json $(BUILD)/bench.json $(BENCH_OPTIONS)
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
 lint: $(SUITES_H) ## layout, static analysis, layering

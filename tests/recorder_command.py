@@ -120,8 +120,8 @@ class Command(unittest.TestCase):
                               env={**os.environ, "HF_HUB_OFFLINE": "1"})
 
     def test_a_grid(self):
-        result = self.run_command("--niah", "--lengths", "90,130", "--depths", "0,100", "--batch", "3",
-                                  "--generate", "4", "--vectors")
+        result = self.run_command("--niah", "90,130", "--depths", "0,100", "--batch", "3",
+                                  "--generate", "4", "--store", "attention,accumulated,query,key")
         self.assertEqual(result.returncode, 0, result.stderr)
         with h5py.File(self.out) as file:
             self.assertEqual(sorted(file["samples"]), ["0", "1", "2", "3"])
@@ -152,18 +152,18 @@ class Command(unittest.TestCase):
             file.write("previous")
         path = os.path.join(self.folder.name, "none")
         for pattern, arguments in ((f"No such file or directory: '{path}'", ["--prompt-file", path]),
-                                   ("a length of 5: expected at least", ["--niah", "--lengths", "5"])):
+                                   ("a length of 5: expected at least", ["--niah", "5"])):
             result = self.run_command(*arguments)
             self.assertEqual(result.returncode, 1)
             self.assertIn(pattern, result.stderr.splitlines()[-1])
-        self.assertEqual(self.run_command("--niah", "--needle", "x").returncode, 2)
+        self.assertEqual(self.run_command("--niah", "90", "--needle", "x").returncode, 2)
         with open(self.out) as file:
             self.assertEqual(file.read(), "previous")
 
     def test_a_signal_leaves_the_previous_file_alone(self):
         with open(self.out, "w") as file:
             file.write("previous")
-        process = subprocess.Popen(self.command("--niah", "--lengths", "100,3000", "--depths", "1,2,3,4,5,6,7,8,9"),
+        process = subprocess.Popen(self.command("--niah", "100,3000", "--depths", "1-9"),
                                    text=True, stderr=subprocess.PIPE)
         while "recorded" not in process.stderr.readline():
             self.assertIsNone(process.poll(), "it ended before the signal")

@@ -19,7 +19,7 @@ import transformers
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "traces"))
 import kvreplay_record  # noqa: E402
-from kvreplay_record import TraceError, record  # noqa: E402
+from kvreplay_record import DATASETS, TraceError, record  # noqa: E402
 
 KVREPLAY = os.environ.get("KVREPLAY", "build/kvreplay")
 SIZES = dict(vocab_size=97, hidden_size=64, intermediate_size=96, num_hidden_layers=3,
@@ -97,7 +97,7 @@ class Recorded(unittest.TestCase):
 
     def test_llama_with_fused_attention(self):
         model = model_of(transformers.LlamaConfig(**SIZES))
-        self.run_model(model, prompt(40), vectors=True)
+        self.run_model(model, prompt(40), store=DATASETS)
         tokens, positions, facts = self.whole()
         self.assertEqual((len(tokens), facts["prompt_length"]), (45, 40))
         self.assertEqual(positions.tolist(), list(range(32, 45)))
@@ -106,7 +106,7 @@ class Recorded(unittest.TestCase):
 
     def test_vectors_give_the_rows(self):
         model = model_of(transformers.LlamaConfig(**SIZES))
-        self.run_model(model, prompt(40), vectors=True)
+        self.run_model(model, prompt(40), store=DATASETS)
         arrays, _ = self.layer(1)
         key = np.repeat(arrays["key"], 2, 0)
         logits = np.einsum("hqd,hnd->hqn", arrays["query"], key) / 4
@@ -130,7 +130,7 @@ class Recorded(unittest.TestCase):
 
     def test_windows_shorter_than_the_prompt(self):
         model = model_of(transformers.MistralConfig(**SIZES, sliding_window=9))
-        self.run_model(model, prompt(40), vectors=True)
+        self.run_model(model, prompt(40), store=DATASETS)
         self.agrees(model)
         self.assertEqual(self.layer(0)[1]["sliding_window"], 9)
         self.passes_check()
@@ -139,7 +139,7 @@ class Recorded(unittest.TestCase):
         config = transformers.Gemma2Config(**SIZES, sliding_window=9, attn_logit_softcapping=5.0,
                                            query_pre_attn_scalar=20)
         model = model_of(config, "eager")
-        self.run_model(model, prompt(40), vectors=True)
+        self.run_model(model, prompt(40), store=DATASETS)
         self.agrees(model)
         windows = [self.layer(number)[1].get("sliding_window", 0) for number in range(3)]
         self.assertEqual(windows, [9, 0, 9])
@@ -151,7 +151,7 @@ class Recorded(unittest.TestCase):
     def test_sink_logits(self):
         config = transformers.GptOssConfig(**SIZES, sliding_window=9, num_local_experts=2, num_experts_per_tok=1)
         model = model_of(config, "eager")
-        self.run_model(model, prompt(40), vectors=True)
+        self.run_model(model, prompt(40), store=DATASETS)
         self.agrees(model)
         arrays, attributes = self.layer(0)
         self.assertEqual(attributes["sink_logits"], 1)
@@ -198,14 +198,26 @@ class Recorded(unittest.TestCase):
         self.agrees(model)
 
     def test_chosen_layers(self):
-        self.run_model(model_of(transformers.LlamaConfig(**SIZES)), prompt(20), layers=[2], accumulated=False)
+        self.run_model(model_of(transformers.LlamaConfig(**SIZES)), prompt(20), layers=[2], store=["attention"])
         with h5py.File(self.path) as file:
             self.assertEqual(list(file["samples/0/layers"]), ["2"])
             self.assertEqual(list(file["samples/0/layers/2"]), ["attention"])
 
+    def test_all_rows_and_no_weights(self):
+        model = model_of(transformers.LlamaConfig(**SIZES))
+        self.run_model(model, prompt(20), rows=None)
+        self.assertEqual(self.whole()[1].tolist(), list(range(25)))
+        self.agrees(model)
+        model.set_attn_implementation("sdpa")
+        self.run_model(model, prompt(20), store=["query", "key"])
+        self.assertEqual(sorted(self.layer(0)[0]), ["key", "query"])
+        self.passes_check()
+        with self.assertRaisesRegex(TraceError, "both of query and key"):
+            self.run_model(model, prompt(20), store=["key"])
+
     def test_bfloat16(self):
         model = model_of(transformers.LlamaConfig(**SIZES)).to(torch.bfloat16)
-        self.run_model(model, prompt(40), vectors=True)
+        self.run_model(model, prompt(40), store=DATASETS)
         self.passes_check()
 
     def refuses(self, pattern, model, use, **options):

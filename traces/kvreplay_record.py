@@ -33,20 +33,22 @@ try:  # writing traces needs neither
 except ImportError as missing:
     torch, AttentionInterface, MISSING = None, None, missing
 
+DATASETS = ("attention", "accumulated", "query", "key", "value")
 TILE_VALUES = 32 << 20  # weights that are computed at a time, at most
 TILE_ROWS = 512
 
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """What is recorded: the last `rows` rows of the prompt, and all decode rows, of these."""
+    """What is recorded: datasets, and for rows the last `rows` of the prompt and all that decode."""
 
     rows: int = 32
-    attention: bool = True
-    accumulated: bool = True
-    vectors: bool = False
+    store: frozenset = frozenset({"attention", "accumulated"})
     layers: Optional[frozenset] = None
     element: str = "half"
+
+    def has_rows(self) -> bool:
+        return bool(self.store & {"attention", "query"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,14 +186,15 @@ class Tape:
         """Queries of positions from `start` on, [H][n][D]; keys and values end at the same one."""
         count, end = query.shape[1], start + query.shape[1]
         first_row = max(start, self._pad, self._prompt - self._wanted.rows)
-        if self._wanted.vectors:
-            if first_row < end:
-                self._put("query", first_row, query[:, first_row - start:])
-            self._put("key", start, key[:, -count:])
-            self._put("value", start, value[:, -count:])
-        summed = self._wanted.accumulated and start < self._prompt
+        store = self._wanted.store
+        if "query" in store and first_row < end:
+            self._put("query", first_row, query[:, first_row - start:])
+        for name, tensor in ("key", key), ("value", value):
+            if name in store:
+                self._put(name, start, tensor[:, -count:])
+        summed = "accumulated" in store and start < self._prompt
         position = max(start, self._pad) if summed else first_row
-        if not (summed or self._wanted.attention):
+        if not (summed or "attention" in store):
             position = end
         while position < end:
             position = self._tile(layer, start, position, first_row, query, key)
@@ -212,9 +215,9 @@ class Tape:
                        self._pad, layer.window)
         weights = softmax_rows(query[:, position - start:stop - start],
                                key[:, first - first_key:stop - first_key], seen, layer)
-        if position < self._prompt and self._wanted.accumulated:
+        if position < self._prompt and "accumulated" in self._wanted.store:
             self._add_sums(first, stop, weights)
-        if position >= first_row and self._wanted.attention:
+        if position >= first_row and "attention" in self._wanted.store:
             whole = torch.nn.functional.pad(weights, (first, 0))
             self._put("attention", position, whole)
         return stop
@@ -404,7 +407,7 @@ class Recorder:
     def _write_sample(self, batch: Batch, index: int, length: int) -> None:
         tokens, pad = self._tokens(batch, index, length), batch.pads[index]
         end, first = len(tokens), max(pad, batch.length - self._wanted.rows)
-        rows = range(first, end) if self._wanted.attention or self._wanted.vectors else ()
+        rows = range(first, end) if self._wanted.has_rows() else ()
         layer = batch.layers[min(batch.layers)]
         attributes = dict(batch.attributes[index])
         if end > batch.length and self._tokenizer is not None:
@@ -416,16 +419,9 @@ class Recorder:
             self._write_layer(sample, number, batch.layers[number], batch.tapes[number][index], end)
 
     def _write_layer(self, sample: Any, number: int, layer: Layer, tape: Tape, end: int) -> None:
-        arrays: Dict[str, np.ndarray] = {}
-        size = 0
-        if self._wanted.attention:
-            arrays["attention"] = tape.attention(end)
-        if self._wanted.accumulated:
-            arrays["accumulated"] = tape.accumulated(end)
-        if self._wanted.vectors:
-            arrays.update({name: tape.whole(name, end) for name in ("query", "key", "value")})
-            size = arrays["key"].shape[2]
-        usual = size and math.isclose(layer.scale, size ** -0.5, rel_tol=1e-6)
+        ways = {"attention": tape.attention, "accumulated": tape.accumulated}
+        arrays = {name: ways[name](end) if name in ways else tape.whole(name, end) for name in self._wanted.store}
+        usual = "key" in arrays and math.isclose(layer.scale, arrays["key"].shape[2] ** -0.5, rel_tol=1e-6)
         heads = {"query_heads": layer.query_heads, "kv_heads": layer.kv_heads}
         sample.layer(number, **arrays, sliding_window=layer.window, softcap=layer.softcap,
                      sink_logits=int(layer.sinks is not None), scale=0 if usual else layer.scale,
@@ -469,6 +465,15 @@ def check_model(model: Any) -> None:
         raise TraceError("chunked attention (attention_chunk_size) cannot be recorded")
 
 
+def checked_store(names: Iterable[str]) -> frozenset:
+    store = frozenset(names)
+    if not store <= set(DATASETS):
+        raise TraceError(f"store: expected some of {', '.join(DATASETS)}, found {', '.join(sorted(store))}")
+    if not (store & {"attention", "accumulated"} or store >= {"query", "key"}):
+        raise TraceError("store: expected attention, accumulated, or both of query and key")
+    return store
+
+
 def producer_of(model: Any) -> str:
     import transformers
 
@@ -479,17 +484,18 @@ def producer_of(model: Any) -> str:
 
 
 @contextlib.contextmanager
-def record(model: Any, path: str, *, rows: int = 32, attention: bool = True, accumulated: bool = True,
-           vectors: bool = False, layers: Optional[Iterable[int]] = None, element: str = "half",
-           name: Optional[str] = None, tokenizer: Any = None) -> Iterator[Recorder]:
+def record(model: Any, path: str, *, rows: Optional[int] = 32, store: Iterable[str] = ("attention", "accumulated"),
+           layers: Optional[Iterable[int]] = None, element: str = "half", name: Optional[str] = None,
+           tokenizer: Any = None) -> Iterator[Recorder]:
     """Records what runs in the recorder's prompts() into `path`, which appears when all went well.
 
-    rows: how many of the prompt's last rows; vectors: query, key and value as well; layers: their
-    numbers, all by default; element: half, bfloat16, float or double; tokenizer: for the text of
-    the answer.
+    rows: how many of the prompt's last rows, None being all; store: some of DATASETS; layers:
+    their numbers, all by default; element: half, bfloat16, float or double; name: the model's;
+    tokenizer: for the text of the answer.
     """
     check_model(model)
-    wanted = Wanted(rows, attention, accumulated, vectors, None if layers is None else frozenset(layers), element)
+    wanted = Wanted(2**31 if rows is None else rows, checked_store(store),
+                    None if layers is None else frozenset(layers), element)
     name = name or getattr(model.config, "_name_or_path", "") or type(model).__name__
     with TraceWriter(path, model=name, producer=producer_of(model), element=element) as trace:
         recorder = Recorder(model, trace, wanted, tokenizer)

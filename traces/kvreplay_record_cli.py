@@ -9,7 +9,7 @@ import argparse
 import os
 import signal
 import sys
-from typing import Any, Iterator, List, Sequence
+from typing import Any, Iterator, List, Optional, Sequence
 
 from kvreplay_prompts import Haystacks, Prompt, PromptError, text_prompt
 from kvreplay_trace import ELEMENTS, TraceError
@@ -17,12 +17,21 @@ from kvreplay_trace import ELEMENTS, TraceError
 EXAMPLES = """examples:
   kvreplay_record.py --model HuggingFaceTB/SmolLM2-135M-Instruct --chat --prompt-file novel.txt \\
       --needle 73915 --generate 16 -o trace.h5
-  kvreplay_record.py --model FOLDER --gguf-file MODEL.gguf --niah --lengths 512,1024 -o grid.h5
+  kvreplay_record.py --model FOLDER --gguf-file MODEL.gguf --niah 512,1024 -o grid.h5
 """
 
 
 def numbers(text: str) -> List[int]:
-    return [int(part) for part in text.split(",")]
+    """Of a list such as 0,4-7."""
+    found: List[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        found += range(int(first), int(last if dash else first) + 1)
+    return found
+
+
+def rows(text: str) -> Optional[int]:
+    return None if text == "all" else int(text)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,38 +50,35 @@ def parser() -> argparse.ArgumentParser:
                          help="a sample's text; may be given again")
     prompts.add_argument("--needle", action="append", default=[], metavar="TEXT",
                          help="what the answer has to be found in, to the token; may be given again")
-    prompts.add_argument("--niah", action="store_true", help="hide a number in filler, at each length and depth")
-    prompts.add_argument("--lengths", type=numbers, default=[1024], help="tokens of a --niah prompt (1024)")
-    prompts.add_argument("--depths", type=numbers, default=[0, 25, 50, 75, 100],
-                         help="per cent of the filler before the needle (0,25,50,75,100)")
-    prompts.add_argument("--filler", metavar="FILE", help="text to hide it in (invented sentences)")
+    prompts.add_argument("--niah", type=numbers, metavar="LENGTHS",
+                         help="hide a number in filler instead: prompts of so many tokens, at each depth")
+    prompts.add_argument("--depths", type=numbers, default=[0, 25, 50, 75, 100], metavar="LIST",
+                         help="per cent of the filler before it (0,25,50,75,100)")
+    prompts.add_argument("--haystack", metavar="FILE", help="text to hide it in (invented sentences)")
     prompts.add_argument("--seed", type=int, default=1, help="of --niah: numbers, places, filler (1)")
     prompts.add_argument("--chat", action="store_true", help="as a user's words, in the model's chat template")
     prompts.add_argument("--batch", type=int, default=1, metavar="N", help="prompts that run together (1)")
     prompts.add_argument("--generate", type=int, default=64, metavar="N",
                          help="decode at most N tokens, up to the end of the answer; each is a decode row (64)")
-    rows = options.add_argument_group("what is recorded")
-    rows.add_argument("--rows", type=int, default=32, metavar="N", help="the prompt's last rows (32)")
-    rows.add_argument("--layers", type=numbers, help="their numbers (all)")
-    rows.add_argument("--vectors", action="store_true", help="query, key and value as well")
-    rows.add_argument("--no-attention", action="store_true", help="no rows")
-    rows.add_argument("--no-accumulated", action="store_true",
-                      help="no column sums, which cost as much as the model's own attention")
-    rows.add_argument("--element", choices=list(ELEMENTS), default="half", help="what numbers are rounded to (half)")
+    what = options.add_argument_group("what is recorded")
+    what.add_argument("--rows", type=rows, default=32, metavar="N", help="the prompt's last N rows, or all (32)")
+    what.add_argument("--store", default="attention,accumulated", metavar="LIST",
+                      help="of attention, accumulated (costs as much as the model's own attention), query, key, value"
+                      " (attention,accumulated)")
+    what.add_argument("--layers", type=numbers, metavar="LIST", help="such as 0,4-7 (all)")
+    what.add_argument("--type", choices=list(ELEMENTS), default="half", help="what numbers are rounded to (half)")
     return options
 
 
 def check_options(options: argparse.Namespace, usage: argparse.ArgumentParser) -> None:
-    if bool(options.prompt_file) == options.niah:
+    if bool(options.prompt_file) == bool(options.niah):
         usage.error("expected --prompt-file or --niah")
     if options.niah and options.needle:
         usage.error("--niah brings needles of its own; --needle is for --prompt-file")
-    if options.rows < 1 or options.batch < 1 or options.generate < 0:
+    if options.rows == 0 or options.batch < 1 or options.generate < 0:
         usage.error("--rows and --batch are at least 1, --generate at least 0")
     if not all(0 <= depth <= 100 for depth in options.depths):
         usage.error("--depths are per cent, 0 ... 100")
-    if options.no_attention and options.no_accumulated and not options.vectors:
-        usage.error("nothing is left to record")
 
 
 def read(path: str) -> str:
@@ -84,9 +90,9 @@ def prompts_of(options: argparse.Namespace, tokenizer: Any) -> List[Prompt]:
     if not options.niah:
         return [text_prompt(tokenizer, read(path), options.needle, options.chat, task=os.path.basename(path))
                 for path in options.prompt_file]
-    filler = None if options.filler is None else read(options.filler)
+    filler = None if options.haystack is None else read(options.haystack)
     haystacks = Haystacks(tokenizer, options.seed, filler, options.chat)
-    return [haystacks.prompt(length, depth) for length in options.lengths for depth in options.depths]
+    return [haystacks.prompt(length, depth) for length in options.niah for depth in options.depths]
 
 
 def load(options: argparse.Namespace) -> Any:
@@ -128,9 +134,8 @@ def run(options: argparse.Namespace) -> None:
     filling = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
     name = os.path.splitext(options.gguf_file)[0] if options.gguf_file else options.model.rstrip("/")
     done = 0
-    with record(model, options.output, rows=options.rows, attention=not options.no_attention,
-                accumulated=not options.no_accumulated, vectors=options.vectors, layers=options.layers,
-                element=options.element, name=os.path.basename(name), tokenizer=tokenizer) as recorder:
+    with record(model, options.output, rows=options.rows, store=options.store.split(","),
+                layers=options.layers, element=options.type, name=os.path.basename(name), tokenizer=tokenizer) as recorder:
         for batch in batches(prompts, options.batch):
             inputs, needles = padded(batch, filling)
             names = sorted({name for prompt in batch for name in prompt.attributes})

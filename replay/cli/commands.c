@@ -8,12 +8,15 @@
 
 #include "replay/cli/nearest.h"
 
+extern const struct kvr_command kvr_command_bench;
 extern const struct kvr_command kvr_command_bounds;
 extern const struct kvr_command kvr_command_ablate;
 extern const struct kvr_command kvr_command_check;
 extern const struct kvr_command kvr_command_compare;
 extern const struct kvr_command kvr_command_claims;
+extern const struct kvr_command kvr_command_export;
 extern const struct kvr_command kvr_command_help;
+extern const struct kvr_command kvr_command_import;
 extern const struct kvr_command kvr_command_info;
 extern const struct kvr_command kvr_command_plot;
 extern const struct kvr_command kvr_command_predict;
@@ -25,9 +28,12 @@ extern const struct kvr_command kvr_command_show;
 extern const struct kvr_command kvr_command_synth;
 extern const struct kvr_command kvr_command_table;
 
+/* clang-format off: a command a line, so that a new one is one line of a difference */
 const struct kvr_command *const kvr_commands[] = {
     &kvr_command_info,
     &kvr_command_check,
+    &kvr_command_import,
+    &kvr_command_export,
     &kvr_command_replay,
     &kvr_command_bounds,
     &kvr_command_compare,
@@ -41,9 +47,11 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_scaling,
+    &kvr_command_bench,
     &kvr_command_help,
     NULL,
 };
+/* clang-format on */
 
 const struct kvr_command *kvr_find_command(const char *name)
 {
