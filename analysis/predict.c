@@ -37,6 +37,13 @@ static enum kvr_status ask(struct asking *asking, size_t count,
     return kvr_run_ordered(asking->options->threads, &tasks, err);
 }
 
+const char *kvr_predict_heading(const struct kvr_predict_data *data, enum kvr_predictor predictor)
+{
+    if (predictor == KVR_BY_KEPT_BYTES && !data->bytes_known)
+        return "kept tokens";
+    return kvr_predictors[predictor].heading;
+}
+
 /* ---- sections */
 
 static bool in_section(const struct kvr_predict_section *section,

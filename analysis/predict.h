@@ -120,6 +120,9 @@ static inline struct kvr_correlation *kvr_correlation_at(const struct kvr_predic
     return &section->correlations[(scope_index * KVR_PREDICTORS + predictor) * KVR_LIVES + live];
 }
 
+/* "future peak, pooled"; "kept tokens" where bytes are not known. */
+const char *kvr_predict_heading(const struct kvr_predict_data *data, enum kvr_predictor predictor);
+
 /* True if the setting holds the memory of its budget, to the slack. */
 bool kvr_predict_equal_memory(const struct kvr_predict_setting *setting, double slack);
 

@@ -16,7 +16,7 @@ do for [p = 1:|panels|] {
     set format x lowest || text ? '%g' : ''
     if (lowest) {
         set xlabel measure
-        if (!text) { set key at screen 0.5, screen y_at(height - 0.03) bottom center horizontal maxrows 1 reverse Left samplen 0.6 }
+        if (!text) { set key at screen 0.5, screen y_at(height - 0.03) bottom center horizontal maxrows 1 reverse Left samplen 0.6 width -2 }
         else { set key below center }
     }
     set label 1 panels[p] . notes[p] at graph 0, graph 1 left offset short(1, 3), short(0.5, 0)

@@ -112,7 +112,8 @@ static void write_panels(const struct kvr_predict_figure *figure, const struct p
     }
     kvr_draft_strings(draft, "panels", names, panels->count);
     kvr_draft_strings(draft, "notes", notes, panels->count);
-    kvr_draft_string(draft, "measure", kvr_predictors[figure->predictor].heading);
+    kvr_draft_string(draft, "measure",
+                     kvr_predict_heading(&figure->prediction->data, figure->predictor));
     draft->height = 0.26 + 1.35 * (double)panels->count + 0.62;
     draft->text_lines = 6 + 14 * (double)panels->count;
 }
@@ -126,7 +127,7 @@ static void write_caption(const struct kvr_predict_figure *figure, size_t points
     kvr_draft_say(draft,
                   "Live figures against %s, at page size %llu: %s (a policy at a budget), means "
                   "over %s.",
-                  kvr_predictors[figure->predictor].heading,
+                  kvr_predict_heading(&prediction->data, figure->predictor),
                   (unsigned long long)prediction->data.page_sizes[section->page],
                   kvr_count_words(words, points, "setting"),
                   kvr_count_words(samples, section->samples, "sample"));
@@ -142,7 +143,8 @@ static void name_figure(struct kvr_predict_figure *figure)
              (unsigned long long)page);
     for (char *c = figure->name; *c != '\0'; c++)
         *c = *c == '_' ? '-' : *c;
-    snprintf(figure->title, sizeof figure->title, "Live against %s", info->heading);
+    snprintf(figure->title, sizeof figure->title, "Live against %s",
+             kvr_predict_heading(&figure->prediction->data, figure->predictor));
     figure->figure = (struct kvr_figure){
         .name = figure->name,
         .title = figure->title,

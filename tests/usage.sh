@@ -16,6 +16,7 @@ promised_of() {
         ;;
     quota) echo '--layers --kv-heads --page --budget' ;;
     compare) echo '--baseline --metric --page-size --budget --scorer --csv --json' ;;
+    predict) echo '--live -o --figures --policy --budget --page-size' ;;
     import) echo '-o --kv-heads --layout' ;;
     plot | report | ablate) echo '-o' ;;
     esac

@@ -115,10 +115,10 @@ static enum kvr_status show(const struct kvr_command *command,
         status = kvr_text_check(&page, err);
     if (status == KVR_OK && folder != NULL)
         status = kvr_predict_export(prediction, folder, err);
-    if (status == KVR_OK && figures != NULL)
-        status = kvr_predict_figures(prediction, picture, figures, err);
     if (status == KVR_OK)
         fwrite(page.data, 1, page.length, stdout);
+    if (status == KVR_OK && figures != NULL)
+        status = kvr_predict_figures(prediction, picture, figures, err);
     kvr_text_free(&page);
     return status;
 }

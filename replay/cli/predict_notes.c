@@ -161,8 +161,7 @@ void kvr_predict_notes(const struct kvr_prediction *prediction, struct kvr_text 
                  "groups by the mass that is looked for, equal ones do not.\n",
                  100 * prediction->slack);
     kvr_text_string(page, "  Retained mass is each policy's own score, which flatters it.\n");
-    if (!prediction->data.bytes_known)
-        kvr_text_string(page, "  Kept bytes are counted in tokens: the trace does not say a head "
-                              "size.\n");
+    kvr_text_string(page, "  Other prompts add noise to the means that are ranked, so intervals of "
+                          "rho reach further down than up.\n");
     kvr_text_string(page, "  One model's prompts: other models and tasks may rank otherwise.\n");
 }

@@ -30,9 +30,16 @@ static void add_count(struct kvr_text *text, uint64_t count, const char *noun)
 static void add_head(struct view *view)
 {
     const struct kvr_predict_data *data = &view->prediction->data;
+    size_t samples = 0;
+    for (size_t s = 0; s < data->sample_count; s++) {
+        bool any = false;
+        for (size_t i = 0; i < data->setting_count; i++)
+            any = any || data->settings[i].lived[s];
+        samples += any;
+    }
     add_count(view->page, data->matched_rows, "live row");
     kvr_text_string(view->page, " of ");
-    add_count(view->page, data->sample_count, "sample");
+    add_count(view->page, samples, "sample");
     kvr_text_string(view->page, " and ");
     add_count(view->page, data->setting_count, "setting");
     kvr_text_string(view->page, " (policy, page size, budget) beside the replay's measures\n");
@@ -140,11 +147,13 @@ static void heading_rows(struct view *view, unsigned live)
 
 static void measure_row(struct view *view, unsigned predictor, unsigned live)
 {
+    const char *heading =
+        kvr_predict_heading(&view->prediction->data, (enum kvr_predictor)predictor);
     size_t ranked = at(view, KVR_OVER_ALL, 0, predictor, live)->settings;
     if (ranked < most_settings(view, KVR_OVER_ALL, 0, live))
-        kvr_columns_cell(&view->table, "%s (of %zu)", kvr_predictors[predictor].heading, ranked);
+        kvr_columns_cell(&view->table, "%s (of %zu)", heading, ranked);
     else
-        kvr_columns_cell(&view->table, "%s", kvr_predictors[predictor].heading);
+        kvr_columns_cell(&view->table, "%s", heading);
     rho_cell(view, KVR_OVER_ALL, 0, predictor, live);
     for (size_t b = 0; b < view->section->budget_count; b++)
         rho_cell(view, KVR_WITHIN_BUDGET, b, predictor, live);
@@ -160,14 +169,15 @@ static void add_best(struct view *view, unsigned live)
     const struct kvr_best *best = &view->section->best[live];
     if (best->best == KVR_PREDICTORS)
         return;
-    kvr_text_add(view->page, "  %s ranks best %s", kvr_predictors[best->best].heading,
+    kvr_text_add(view->page, "  %s ranks best %s",
+                 kvr_predict_heading(&view->prediction->data, best->best),
                  best->scope == KVR_EQUAL_MEMORY ? "at equal memory" : "within budgets");
     if (best->second == KVR_PREDICTORS || isnan(best->lead.estimate)) {
         kvr_text_string(view->page, "\n");
         return;
     }
-    kvr_text_add(view->page, ", ahead of %s by %+.2f", kvr_predictors[best->second].heading,
-                 best->lead.estimate);
+    kvr_text_add(view->page, ", ahead of %s by %+.2f",
+                 kvr_predict_heading(&view->prediction->data, best->second), best->lead.estimate);
     if (!kvr_interval_exists(&best->lead))
         kvr_text_string(view->page, "; no interval\n");
     else
