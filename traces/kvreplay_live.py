@@ -17,7 +17,7 @@ they always had) and all answer tokens up to itself. Row P+i is what token P+i+1
 Columns of live.csv, one row a sample, policy, scorer, page size and budget:
 
     right         1 if greedy decoding gives the answer that it gives with the full cache (--answer greedy)
-                  or the recorded answer (--answer recorded), token for token; else 0
+                  or the recorded answer (--answer recorded), token for token; else 0; empty for --answer none
     logprob       mean natural log-probability of the recorded answer's tokens after the first, which no
                   eviction can touch; empty if there is one token only
     logprob_full  the same with the full cache
@@ -257,7 +257,7 @@ class Prefix(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    right: bool
+    right: Optional[bool]
     logprob: float
     logprob_full: float
     kl: float
@@ -492,7 +492,9 @@ def run_sample(live: LiveModel, sample: Sample, conditions: Sequence[Condition],
             check_evicted(live, prefix, masks[index], sample, logits, checks, place)
 
     outcomes = run_masks(live, prefix, masks, sample.answer, options.rows, check)
-    if options.answer == "recorded":
+    if options.answer == "none":
+        outcomes = [outcome._replace(right=None) for outcome in outcomes]
+    elif options.answer == "recorded":
         first = int(prefix.logits[0].argmax()) == sample.answer[0]
         outcomes = [outcome._replace(right=outcome.right and first) for outcome in outcomes]
     else:
@@ -508,8 +510,8 @@ def run_sample(live: LiveModel, sample: Sample, conditions: Sequence[Condition],
 # ---- the command
 
 
-def number(value: float) -> str:
-    return "" if value != value else f"{value:.9g}"
+def number(value: Optional[float]) -> str:
+    return "" if value is None or value != value else f"{value:.9g}"
 
 
 def write_trace(live: LiveModel, options: argparse.Namespace, checks: Checks, table: Any) -> int:
@@ -526,8 +528,8 @@ def write_trace(live: LiveModel, options: argparse.Namespace, checks: Checks, ta
             continue
         outcomes = run_sample(live, sample, conditions, options, checks, place)
         for at, outcome in zip(conditions, outcomes):
-            table.writerow([name, sample.name, at.policy, at.scorer, at.page_size, at.budget, int(outcome.right),
-                            number(outcome.logprob), number(outcome.logprob_full), number(outcome.kl)])
+            table.writerow([name, sample.name, at.policy, at.scorer, at.page_size, at.budget,
+                            *map(number, outcome)])
         total += len(conditions)
         if not options.quiet:
             print(f"{name} {sample.name}: {sample.prompt} + {len(sample.answer)} tokens, "
@@ -560,8 +562,8 @@ def usage() -> argparse.ArgumentParser:
     parser.add_argument("--gguf", metavar="FILE", help="file in the folder, for a model in GGUF")
     parser.add_argument("-o", dest="out", required=True, metavar="live.csv")
     parser.add_argument("--samples", type=lambda text: text.split(","), help="names, comma separated (all)")
-    parser.add_argument("--answer", choices=("greedy", "recorded"), default="greedy",
-                        help="what a right answer is: the full cache's, or the recorded one (greedy)")
+    parser.add_argument("--answer", choices=("greedy", "recorded", "none"), default="greedy",
+                        help="what a right answer is: the full cache's, the recorded one, or nothing (greedy)")
     parser.add_argument("--verify", type=int, default=2, metavar="N",
                         help="conditions a sample that are also run on a really evicted cache (2)")
     parser.add_argument("--rows", type=int, default=512, help="answer tokens in a forward pass (512)")

@@ -3,8 +3,9 @@
 
     make study STUDY_MODEL=path/to/SmolLM2-135M-Instruct.Q4_1.gguf
 
-Prompts of two tasks: needles (a secret number among three others, hidden in prose) and prose (a text
-that breaks off; the model goes on). Needle prompts that the model gets wrong with its full cache say
+Prompts of two tasks: needles (a secret number among three others, hidden in prose; the answer is the
+model's) and prose (a text, and as the answer how it really goes on: the continuations that so small a
+model makes up soon repeat themselves, and then need no prompt). Needle prompts that the model gets wrong with its full cache say
 nothing about eviction and are replaced. Prompts come in parts of a few, one trace each, which is
 removed when its tables and live figures are there; a run that was broken off goes on with the next.
 
@@ -37,7 +38,7 @@ LENGTHS = (512, 640, 768, 896, 1024)  # tokens of a needle prompt, at most
 DEPTHS = 8  # from the first sentence to the last
 DISTRACTORS = 3
 DIGITS = 7
-NEEDLE_TOKENS, PROSE_TOKENS = 14, 24  # that are decoded at most
+NEEDLE_TOKENS, PROSE_TOKENS = 14, 24  # of the answers: at most, exactly
 PART = 5  # prompts in a trace
 TRIES = 20  # for a needle prompt that is answered right
 
@@ -55,8 +56,8 @@ class Prompt(NamedTuple):
     task: str
     ids: List[int]
     needles: List[Tuple[int, int]]
-    answer: str  # what a right answer holds
-    decoded: int  # tokens, at most
+    answer: str  # what a right answer holds; none for prose
+    rest: List[int]  # how prose goes on
     subset: str
 
 
@@ -79,7 +80,7 @@ class Prompts:
 
     def prose(self, number: int) -> Prompt:
         ids, _ = tokens_of(self.tokenizer, self.passages[number % len(self.passages)], special=True)
-        return Prompt("prose", ids, [], "", PROSE_TOKENS, f"passage {number}")
+        return Prompt("prose", ids[:-PROSE_TOKENS], [], "", ids[-PROSE_TOKENS:], f"passage {number}")
 
     def needle(self, number: int, attempt: int) -> Prompt:
         """Four facts in whole sentences of prose; one is asked for, at a depth that the number decides."""
@@ -99,7 +100,7 @@ class Prompts:
             hay = hay[:len(hay) - max(1, (len(ids) - length) // 60)]
         start = text.index(facts[0]) + len(facts[0]) - 1 - DIGITS
         span = exact_span(text, offsets, start, start + DIGITS)
-        return Prompt("needle", ids, [span], values[0], NEEDLE_TOKENS, f"{length} tokens, depth {depth:.0%}")
+        return Prompt("needle", ids, [span], values[0], [], f"{length} tokens, depth {depth:.0%}")
 
     def _needle_text(self, hay: Sequence[str], facts: Sequence[str], places: Sequence[float], city: str) -> str:
         sentences = list(hay)
@@ -129,11 +130,16 @@ class Study:
         return path
 
     def _record_one(self, recorder: Any, prompt: Prompt) -> str:
-        """Decodes greedily; raises WrongAnswer, and records nothing, if the answer isn't the right one."""
+        """Returns the answer; raises WrongAnswer, and records nothing, if it isn't the right one."""
         inputs = {"input_ids": torch.tensor([prompt.ids]), "attention_mask": torch.ones(1, len(prompt.ids)).long()}
         with recorder.prompts(inputs, [prompt.needles], task=prompt.task, subset=prompt.subset):
+            if prompt.rest:
+                cache = self.live.new_cache()
+                for ids, start in (prompt.ids, 0), (prompt.rest, len(prompt.ids)):
+                    self.live.run(self.live.stock, self.live.ids(ids), start, cache)
+                return self.tokenizer.decode(prompt.rest)
             # The last token that is generated is never fed: hence one more.
-            tokens = self.live.model.generate(**inputs, max_new_tokens=prompt.decoded + 1, do_sample=False)
+            tokens = self.live.model.generate(**inputs, max_new_tokens=NEEDLE_TOKENS + 1, do_sample=False)
             said = self.tokenizer.decode(tokens[0, len(prompt.ids):-1])
             if prompt.answer not in said:
                 raise WrongAnswer(said)
@@ -174,7 +180,8 @@ class Study:
         say(f"{name}: replayed")
         checks = live_run.Checks(self.options.verify)
         live_run.run_trace(self.live, live_run.usage().parse_args(
-            [trace, "--keep", kept, "--model", self.options.model, "-o", self.path("live", f"{name}.csv")]), checks)
+            [trace, "--keep", kept, "--model", self.options.model, "-o", self.path("live", f"{name}.csv"),
+             "--answer", "none" if task == "prose" else "greedy"]), checks)
         facts = {"task": task, "samples": count, "tried": tried, "own": checks.own, "float": checks.in_float,
                  "double": checks.in_double}
         with open(done + ".tmp", "w", encoding="utf-8") as file:
