@@ -19,6 +19,7 @@ run() { # modules, test
 
 failed=''
 run 'numpy, h5py' trace_writer.py
+run 'numpy, h5py' import_numpy.py
 run 'numpy, h5py, torch, transformers' recorder_models.py
 run 'numpy, h5py, torch, transformers' recorder_command.py
 [ -z "$failed" ] || { echo "FAILED:$failed"; exit 1; }
