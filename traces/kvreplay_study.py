@@ -15,7 +15,6 @@ policy is, nor how figures are ranked.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import random
@@ -23,7 +22,7 @@ import re
 import subprocess
 import sys
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 import kvreplay_live as live_run  # before torch: it says how its threads wait
 import torch
@@ -200,18 +199,6 @@ class Study:
                     yield task, first, min(PART, total - first)
 
 
-def join_live(out: str, path: str) -> None:
-    """All parts' live figures as one table, by task and number of the part."""
-    parts = [name for name in os.listdir(os.path.join(out, "live")) if name.endswith(".json")]
-    parts = sorted((name[:-5] for name in parts), key=lambda name: (name.split("-")[0], int(name.split("-")[1])))
-    with open(path + ".tmp", "w", newline="", encoding="utf-8") as joined:
-        for index, name in enumerate(parts):
-            with open(os.path.join(out, "live", f"{name}.csv"), encoding="utf-8") as part:
-                lines = part.readlines()
-            joined.writelines(lines if index == 0 else lines[1:])
-    os.replace(path + ".tmp", path)
-
-
 # ---- the command
 
 
@@ -241,7 +228,6 @@ def main() -> int:
         study = Study(options)
         for task, first, count in study.parts():
             study.run_part(task, first, count)
-        join_live(options.out, study.path("live.csv"))
     except (StudyError, live_run.LiveError, OSError) as error:
         print(f"kvreplay_study.py: {error}", file=sys.stderr)
         return 1

@@ -13,6 +13,7 @@ import argparse
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -123,15 +124,34 @@ class Task:
         return NOTHING
 
 
-def predict(command: str, out: str, task: str, parts: Sequence[str]) -> Task:
-    folder = os.path.join(out, "predict", task)
+def predict(command: str, out: str, name: str, parts: Sequence[str], *options: str) -> str:
+    """Leaves predict.txt and the tables of `kvreplay predict` in a folder, which is returned."""
+    folder = os.path.join(out, "predict", name)
     os.makedirs(folder, exist_ok=True)
     traces = ",".join(f"{part}.h5" for part in parts)
     tables = [os.path.join(out, "tables", part) for part in parts]
     with open(os.path.join(folder, "predict.txt"), "w", encoding="utf-8") as page:
         subprocess.run([command, "predict", *tables, "--live", os.path.join(out, "live.csv"), "--trace", traces,
-                        "--mix-pages", "-o", folder], check=True, stdout=page)
-    return Task(task, folder, parts)
+                        "-o", folder, *options], check=True, stdout=page)
+    return folder
+
+
+def join_live(out: str, parts: Sequence[str]) -> None:
+    """The parts' live figures as one table."""
+    path = os.path.join(out, "live.csv")
+    with open(path + ".tmp", "w", encoding="utf-8") as joined:
+        for index, part in enumerate(parts):
+            with open(os.path.join(out, "live", f"{part}.csv"), encoding="utf-8") as file:
+                lines = file.readlines()
+            joined.writelines(lines if index == 0 else lines[1:])
+    os.replace(path + ".tmp", path)
+
+
+def parts_of(out: str) -> Dict[str, List[str]]:
+    """The finished parts of each task, by number."""
+    names = [name[:-5] for name in os.listdir(os.path.join(out, "live")) if name.endswith(".json")]
+    found = {task: [name for name in names if name.startswith(f"{task}-")] for task in TASKS}
+    return {task: sorted(parts, key=lambda name: int(name.split("-")[1])) for task, parts in found.items() if parts}
 
 
 # ---- words
@@ -172,7 +192,7 @@ def checks_of(tasks: Sequence[Task]) -> Dict[str, Any]:
 
 def opening(tasks: Sequence[Task]) -> List[str]:
     settings = len(tasks[0].points)
-    samples = " and ".join(f"{task.samples} {TASKS[task.name]} prompts" for task in tasks)
+    samples = " and ".join(f"{task.samples} {task.name} prompts" for task in tasks)
     policies = {(row["scorer"], row["policy"]) for row in tasks[0].points}
     names = {policy for _, policy in policies}
     needle = next((task for task in tasks if task.name == "needle"), None)
@@ -328,7 +348,8 @@ def policy_rows(task: Task, page: str, lives: Sequence[str]) -> List[List[str]]:
         for budget in task.budgets:
             found = [(float(rows[budget][live]), use) for use, rows in cells.items()
                      if rows[budget][live] and use[1] != "clairvoyant" and float(rows[budget]["memory"]) < 1.05]
-            best[live, budget] = (max if live == "right" else min)(found)[0] if found else None
+            value = (max if live == "right" else min)(found)[0] if found else None
+            best[live, budget] = None if live == "right" and value == 0 else value  # all wrong: none is best
     asked = {policy for scorer, policy in cells if sum(p == policy for _, p in cells) > 1}
     rows = []
     for (scorer, policy), by_budget in cells.items():
@@ -337,7 +358,7 @@ def policy_rows(task: Task, page: str, lives: Sequence[str]) -> List[List[str]]:
             for budget in task.budgets:
                 value = float(by_budget[budget][live] or "nan")
                 over = float(by_budget[budget]["memory"]) >= 1.05 or policy == "clairvoyant"
-                text = f"{value:.2f}"
+                text = f"{value + 0.0:.2f}".replace("-0.00", "0.00")
                 row.append(f"**{text}**" if value == best[live, budget] and not over else text)
         rows.append(row)
     return rows
@@ -403,17 +424,21 @@ def main() -> int:
     parser.add_argument("study", metavar="DIR", help="what kvreplay_study.py wrote")
     parser.add_argument("--kvreplay", default="build/kvreplay", metavar="COMMAND", help="(build/kvreplay)")
     parser.add_argument("-o", dest="out", required=True, metavar="FILE.md")
+    parser.add_argument("--data", metavar="DIR2", help="also copy what `kvreplay predict` needs to do it again")
     options = parser.parse_args()
-    names = sorted(name[:-5] for name in os.listdir(os.path.join(options.study, "live")) if name.endswith(".json"))
-    tasks = []
-    for task in TASKS:
-        parts = [name for name in names if name.startswith(f"{task}-")]
-        if parts:
-            tasks.append(predict(options.kvreplay, options.study, task, parts))
-    if not tasks:
-        print(f'kvreplay_study_page.py: "{options.study}/live": expected parts of the study, found none', file=sys.stderr)
+    parts = parts_of(options.study)
+    if not parts:
+        print(f'kvreplay_study_page.py: "{options.study}/live": expected parts of the study, found none',
+              file=sys.stderr)
         return 1
-    write_page(tasks, options.out)
+    everything = [part for task in parts.values() for part in task]
+    join_live(options.study, everything)
+    write_page([Task(task, predict(options.kvreplay, options.study, task, names, "--mix-pages"), names)
+                for task, names in parts.items()], options.out)
+    if options.data:
+        whole = predict(options.kvreplay, options.study, "all", everything, "--draws", "100")
+        shutil.copy(os.path.join(whole, "predict_samples.csv"), options.data)
+        shutil.copy(os.path.join(options.study, "live.csv"), options.data)
     return 0
 
 
