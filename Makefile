@@ -1,11 +1,13 @@
 # kvreplay: one Makefile. `make help` lists what it can do.
 #
 # Objects lie under build/<variant>/ at the path of their source; VARIANT is release, asan, ubsan or
-# tsan. CI=1 makes warnings errors, V=1 shows the compiler's command lines.
+# tsan. MPI=1 builds for mpirun, in build/<variant>-mpi/. CI=1 makes warnings errors, V=1 shows the
+# compiler's command lines.
 
 VARIANT    ?= release
-BUILD      := build/$(VARIANT)
+BUILD      := build/$(VARIANT)$(if $(MPI),-mpi)
 CC         ?= cc
+MPICC      ?= mpicc
 PKG_CONFIG ?= pkg-config
 PREFIX     ?= /usr/local
 DEMO_TRACE ?= traces/smollm2-niah-1k.h5
@@ -36,6 +38,7 @@ packages_of_tsan  := build check
 packages_of_fuzz  := build
 packages_of_bench := build peers
 WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
+WANTED := $(strip $(WANTED) $(if $(and $(WANTED),$(MPI)),mpi))
 ifneq ($(WANTED),)
 ifneq ($(shell .ci/packages $(WANTED) >&2 && echo ready),ready)
 $(error system packages are missing, see above)
@@ -71,7 +74,7 @@ CHECK_LIBS   := $(call libs_of,check)
 # ---------------------------------------------------------------------------- files
 LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c analysis/*.c plots/*.c \
                      traces/*.c)
-CLI_SOURCES     := $(wildcard replay/cli/*.c)
+CLI_SOURCES     := $(filter-out $(if $(MPI),%/ranks_single.c,%/ranks_mpi.c),$(wildcard replay/cli/*.c))
 SUITE_SOURCES   := $(wildcard tests/*.c)
 ORACLE_SOURCES  := $(wildcard tests/oracle/oracle*.c)
 TABLES_SOURCES  := $(wildcard tests/oracle/tables*.c)
@@ -91,15 +94,18 @@ TABLES   := $(if $(TABLES_SOURCES),$(BUILD)/tests/oracle/tables)
 FUZZERS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 BENCHES  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
-link      = $(call say,LINK)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
+# One file knows MPI; its compiler is a wrapper of the plain one.
+linker    = $(if $(MPI),$(MPICC),$(CC))
+link      = $(call say,LINK)$(linker) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
 .PHONY: all demo paper study check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
-all: $(COMMAND) $(if $(filter build/release,$(BUILD)),build/kvreplay) ## builds build/kvreplay
+all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay; MPI=1: for mpirun
 
-build/kvreplay: build/release/kvreplay
-	@ln -sf release/kvreplay $@
+.PHONY: latest
+latest: $(COMMAND)
+	@ln -sf $(patsubst build/%,%,$<) build/kvreplay
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -109,6 +115,10 @@ $(BUILD)/%.o: %.c
 $(call object,$(wildcard replay/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
     analysis/overlap.c analysis/bounds.c analysis/curve.c formats/base/shortest.c formats/base/text.c \
     formats/table.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
+
+$(BUILD)/replay/cli/ranks_mpi.o: replay/cli/ranks_mpi.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(MPICC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Style and script of the report become lines of C strings.
 $(BUILD)/generated/%.inc: %
@@ -167,7 +177,7 @@ $(FUZZERS) $(BENCHES): %: %.o $(LIBRARY)
 	$(link) $^ $(LIBS)
 
 check: all $(SUITES) $(ORACLE) $(TABLES) ## runs every test; PARTS="suites golden …" chooses
-	@BUILD=$(BUILD) VARIANT=$(VARIANT) tests/check.sh $(PARTS)
+	@BUILD=$(BUILD) VARIANT=$(VARIANT) MPI=$(MPI) tests/check.sh $(PARTS)
 
 record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record

@@ -8,16 +8,6 @@ static bool has_gate(const struct kvr_plan *plan)
     return plan->gate_score < plan->score_count;
 }
 
-static enum kvr_status write_text(const struct kvr_rows_sink *sink, struct kvr_text *text,
-                                  struct kvr_error *err)
-{
-    enum kvr_status status = kvr_text_check(text, err);
-    if (status == KVR_OK && text->length > 0)
-        status = kvr_outfile_write(sink->file, text->data, text->length, err);
-    kvr_text_free(text);
-    return status;
-}
-
 static enum kvr_status write_gates(void *sink, const struct kvr_survey *survey,
                                    struct kvr_error *err)
 {
@@ -31,7 +21,7 @@ static enum kvr_status write_gates(void *sink, const struct kvr_survey *survey,
         kvr_csv_unsigned(&text, gate->open);
         kvr_csv_end(&text);
     }
-    return write_text(sink, &text, err);
+    return kvr_rows_write(sink, &text, err);
 }
 
 static enum kvr_status write_agreements(void *sink, const struct kvr_survey *survey,
@@ -49,7 +39,7 @@ static enum kvr_status write_agreements(void *sink, const struct kvr_survey *sur
             kvr_csv_end(&text);
         }
     }
-    return write_text(sink, &text, err);
+    return kvr_rows_write(sink, &text, err);
 }
 
 const struct kvr_result_table kvr_gate_table = {

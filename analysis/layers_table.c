@@ -157,11 +157,7 @@ static enum kvr_status write_layer(const struct kvr_rows_sink *sink, const struc
         for (size_t b = 0; b < layer->plan->budget_count; b++)
             if (!is_excluded(layer, layer->entries[i].score))
                 add_row(&text, key, layer, &layer->entries[i], b);
-    enum kvr_status status = kvr_text_check(&text, err);
-    if (status == KVR_OK && text.length > 0)
-        status = kvr_outfile_write(sink->file, text.data, text.length, err);
-    kvr_text_free(&text);
-    return status;
+    return kvr_rows_write(sink, &text, err);
 }
 
 /* The sink carries the record of the layer whose groups are passing. */

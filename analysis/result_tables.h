@@ -36,6 +36,12 @@ extern const struct kvr_result_table kvr_dropped_table;
 
 enum { KVR_RESULT_TABLES = 12 };
 
+/* Every table, in the order of their files; parts call a table by its place here. */
+extern const struct kvr_result_table *const kvr_result_tables[KVR_RESULT_TABLES];
+
+/* Bit t: the plan wants kvr_result_tables[t]. */
+uint32_t kvr_result_tables_wanted(const struct kvr_plan *plan);
+
 /* The tables of one replay while it runs. */
 struct kvr_results {
     size_t count; /* tables that the plan wants */
@@ -48,6 +54,15 @@ struct kvr_results {
    kvr_results_free before the summary is freed. The files belong to `tables`. */
 enum kvr_status kvr_results_open(struct kvr_results *results, struct kvr_tables *tables,
                                  struct kvr_summary *summary, struct kvr_error *err);
+
+/* The same for a set of tables, without a summary: for rows that were made elsewhere. */
+enum kvr_status kvr_results_open_wanted(struct kvr_results *results, struct kvr_tables *tables,
+                                        uint32_t wanted, struct kvr_error *err);
+
+/* Rows and facts go to *part, which must be there whenever a cell is committed. */
+void kvr_results_open_part(struct kvr_results *results, const struct kvr_plan *plan,
+                           struct kvr_part_writer **part);
+
 void kvr_results_free(struct kvr_results *results);
 
 #endif

@@ -41,6 +41,39 @@ enum kvr_status kvr_rows_add_fact(struct kvr_rows *rows, const void *fact, struc
     return status;
 }
 
+static enum kvr_status write_rows(const struct kvr_rows_sink *sink, const struct kvr_text *text,
+                                  struct kvr_error *err)
+{
+    enum kvr_status status = kvr_text_check(text, err);
+    if (status != KVR_OK || text->length == 0)
+        return status;
+    return sink->part != NULL ? kvr_part_add(*sink->part, KVR_PART_ROWS, sink->table, text->data,
+                                             text->length, err)
+                              : kvr_outfile_write(sink->file, text->data, text->length, err);
+}
+
+enum kvr_status kvr_rows_write(const struct kvr_rows_sink *sink, struct kvr_text *text,
+                               struct kvr_error *err)
+{
+    enum kvr_status status = write_rows(sink, text, err);
+    kvr_text_free(text);
+    return status;
+}
+
+enum kvr_status kvr_rows_sum_facts(const struct kvr_rows_sink *sink, const struct kvr_cell_key *key,
+                                   const void *facts, size_t length, struct kvr_error *err)
+{
+    if (sink->target == NULL)
+        return KVR_OK;
+    if (sink->fact_size == 0 || length % sink->fact_size != 0)
+        return kvr_fail(err, KVR_BAD_INPUT, "expected whole facts of %zu bytes, found %zu bytes",
+                        sink->fact_size, length);
+    enum kvr_status status = KVR_OK;
+    for (size_t at = 0; status == KVR_OK && at < length; at += sink->fact_size)
+        status = sink->add(sink->target, key, (const char *)facts + at, err);
+    return status;
+}
+
 enum kvr_status kvr_rows_commit(void *state, const struct kvr_cell_key *key, void *record,
                                 struct kvr_error *err)
 {
@@ -48,11 +81,12 @@ enum kvr_status kvr_rows_commit(void *state, const struct kvr_cell_key *key, voi
     const struct kvr_rows *rows = record;
     if (rows == NULL) /* a table that writes no rows of cells */
         return KVR_OK;
-    enum kvr_status status = kvr_text_check(&rows->text, err);
-    if (status == KVR_OK && rows->text.length > 0)
-        status = kvr_outfile_write(sink->file, rows->text.data, rows->text.length, err);
-    for (size_t i = 0; status == KVR_OK && i < rows->fact_count; i++)
-        status = sink->add(sink->target, key, (const char *)rows->facts + i * rows->fact_size, err);
+    size_t length = rows->fact_count * rows->fact_size;
+    enum kvr_status status = write_rows(sink, &rows->text, err);
+    if (status == KVR_OK && length > 0)
+        status = sink->part != NULL ? kvr_part_add(*sink->part, KVR_PART_FACTS, sink->table,
+                                                   rows->facts, length, err)
+                                    : kvr_rows_sum_facts(sink, key, rows->facts, length, err);
     kvr_rows_discard(state, record);
     return status;
 }

@@ -1,6 +1,6 @@
 /*
  * Observers that write one table: rows of text and the facts they were made from, collected per
- * cell, then written and summed in the order of the cells.
+ * cell, then written and summed in the order of the cells, or kept together in a part file.
  */
 #ifndef KVR_ROWS_RECORD_H
 #define KVR_ROWS_RECORD_H
@@ -8,6 +8,7 @@
 #include "analysis/summary.h"
 #include "formats/base/outfile.h"
 #include "formats/base/text.h"
+#include "formats/part_file.h"
 #include "formats/table.h"
 #include "replay/observer.h"
 
@@ -21,13 +22,23 @@ struct kvr_rows {
 
 /* The state of the observer: where rows and facts go. */
 struct kvr_rows_sink {
-    struct kvr_outfile *file;
-    size_t fact_size; /* 0: no facts */
+    struct kvr_outfile *file; /* of the rows; unused where there is a part */
+    size_t fact_size;         /* 0: no facts */
     enum kvr_status (*add)(void *target, const struct kvr_cell_key *key, const void *fact,
                            struct kvr_error *err);
-    void *target;
-    void *carry; /* what a table keeps from cell to cell */
+    void *target;                  /* NULL: facts are passed over */
+    uint32_t table;                /* how a part calls the table */
+    struct kvr_part_writer **part; /* takes rows and facts; NULL: they go to file and target */
+    void *carry;                   /* what a table keeps from cell to cell */
 };
+
+/* Takes rows that no cell has alone; releases the text. */
+enum kvr_status kvr_rows_write(const struct kvr_rows_sink *sink, struct kvr_text *text,
+                               struct kvr_error *err);
+
+/* Adds `length` bytes of facts to the sink's target. KVR_BAD_INPUT if they are not whole facts. */
+enum kvr_status kvr_rows_sum_facts(const struct kvr_rows_sink *sink, const struct kvr_cell_key *key,
+                                   const void *facts, size_t length, struct kvr_error *err);
 
 /* begin, commit and discard of an observer whose state is a struct kvr_rows_sink and whose record
    is a struct kvr_rows. */

@@ -72,6 +72,26 @@ enum kvr_status kvr_summary_open(const struct kvr_plan *plan, struct kvr_summary
     return KVR_OK;
 }
 
+static enum kvr_status refuse(struct kvr_error *err)
+{
+    return kvr_fail(err, KVR_BAD_INPUT, "a fact is about no score, policy or budget of this run");
+}
+
+static bool has_score(const struct kvr_plan *plan, uint64_t score)
+{
+    return score < plan->score_count;
+}
+
+static bool has_page_and_budget(const struct kvr_plan *plan, const struct kvr_place *place)
+{
+    return place->page < plan->page_size_count && place->budget < plan->budget_count;
+}
+
+static bool has_kept(const struct kvr_plan *plan, const struct kvr_place *place)
+{
+    return place->use < plan->use_count && has_page_and_budget(plan, place);
+}
+
 static unsigned depth_of(const struct kvr_sample *sample, size_t needle)
 {
     uint64_t depth = sample->needles[needle].start * KVR_DEPTHS / sample->prompt_length;
@@ -146,6 +166,8 @@ enum kvr_status kvr_summary_add_kept(void *opaque, const struct kvr_cell_key *ke
 {
     struct kvr_summary *summary = opaque;
     const struct kvr_kept_fact *fact = opaque_fact;
+    if (!has_kept(summary->plan, &fact->place))
+        return refuse(err);
     struct kvr_sample_sums *sample = sample_of(summary, key, err);
     if (sample == NULL)
         return KVR_NO_MEMORY;
@@ -168,12 +190,14 @@ enum kvr_status kvr_summary_add_needle(void *opaque, const struct kvr_cell_key *
 {
     struct kvr_summary *summary = opaque;
     const struct kvr_needle_fact *fact = opaque_fact;
+    if (!has_kept(summary->plan, &fact->place) || fact->needle >= key->sample->needle_count)
+        return refuse(err);
     struct kvr_sample_sums *sample = sample_of(summary, key, err);
     if (sample == NULL)
         return KVR_NO_MEMORY;
     size_t entry = kept_index(summary->plan, fact->place);
     sample->needle_rows[entry * sample->needle_count + fact->needle]++;
-    sample->needle_whole[entry * sample->needle_count + fact->needle] += fact->whole;
+    sample->needle_whole[entry * sample->needle_count + fact->needle] += (uint32_t)fact->whole;
     return KVR_OK;
 }
 
@@ -181,9 +205,12 @@ enum kvr_status kvr_summary_add_overlap(void *opaque, const struct kvr_cell_key 
                                         const void *opaque_fact, struct kvr_error *err)
 {
     (void)key;
-    (void)err;
+    const struct kvr_summary *summary = opaque;
     const struct kvr_overlap_fact *fact = opaque_fact;
-    struct kvr_overlap_summary *sums = kvr_summary_overlap(opaque, fact->place);
+    if (!has_score(summary->plan, fact->place.score) ||
+        !has_page_and_budget(summary->plan, &fact->place))
+        return refuse(err);
+    struct kvr_overlap_summary *sums = kvr_summary_overlap(summary, fact->place);
     sums->groups++;
     sums->uor_sum += fact->uor;
     sums->uor_most = fmax(sums->uor_most, fact->uor);
@@ -201,9 +228,10 @@ enum kvr_status kvr_summary_add_head(void *opaque, const struct kvr_cell_key *ke
                                      const void *opaque_fact, struct kvr_error *err)
 {
     (void)key;
-    (void)err;
     const struct kvr_head_fact *fact = opaque_fact;
     struct kvr_summary *summary = opaque;
+    if (!has_score(summary->plan, fact->score) || fact->class >= KVR_HEAD_CLASSES)
+        return refuse(err);
     struct kvr_census_summary *sums = &summary->census[fact->score];
     sums->heads[fact->class]++;
     sums->weight_raw[fact->class] += fact->weight_raw;
@@ -229,9 +257,10 @@ enum kvr_status kvr_summary_add_group(void *opaque, const struct kvr_cell_key *k
                                       const void *opaque_fact, struct kvr_error *err)
 {
     (void)key;
-    (void)err;
     const struct kvr_group_fact *fact = opaque_fact;
     struct kvr_summary *summary = opaque;
+    if (!has_score(summary->plan, fact->score))
+        return refuse(err);
     struct kvr_census_summary *sums = &summary->census[fact->score];
     sums->groups++;
     sums->excluded += fact->excluded;

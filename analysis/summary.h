@@ -15,9 +15,10 @@
 #include "analysis/census.h"
 #include "replay/plan.h"
 
-/* Indices into the plan's lists: a score for overlaps, a use for what is kept. */
+/* Indices into the plan's lists: a score for overlaps, a use for what is kept. Here and in the
+   facts each member takes 64 bits and there are no gaps, so that facts can lie in files. */
 struct kvr_place {
-    size_t score, use, page, budget;
+    uint64_t score, use, page, budget;
 };
 
 /* The facts, one a row of its table. */
@@ -30,26 +31,26 @@ struct kvr_kept_fact { /* measures.csv */
 struct kvr_overlap_fact { /* bounds.csv */
     struct kvr_place place;
     double uor, jaccard_mean;
-    bool certified_bonferroni, certified_sandwich; /* cert_1, cert_T: twofold overhead */
-    unsigned violations; /* bounds that the measured UOR lies outside of by more than 1e-9 */
+    uint64_t certified_bonferroni, certified_sandwich; /* 0 or 1: cert_1, cert_T */
+    uint64_t violations; /* bounds that the measured UOR lies outside of by more than 1e-9 */
 };
 struct kvr_head_fact { /* heads.csv */
-    size_t score;
-    enum kvr_head_class class;
+    uint64_t score;
+    uint64_t class; /* enum kvr_head_class */
     double weight_raw, weight_isolated;
     double total; /* sum of the vector over the candidates */
 };
 struct kvr_needle_fact { /* needles.csv */
     struct kvr_place place;
-    size_t needle;
-    bool whole; /* all of its tokens are kept */
+    uint64_t needle;
+    uint64_t whole; /* 1: all of its tokens are kept, else 0 */
 };
 struct kvr_premise_fact { /* premises.csv */
-    bool holds;
+    uint64_t holds;       /* 0 or 1 */
 };
 struct kvr_group_fact { /* a group under a scorer, excluded or not */
-    size_t score;
-    bool excluded;
+    uint64_t score;
+    uint64_t excluded; /* 0 or 1 */
     uint64_t replaced; /* values that --nan zero replaced */
 };
 
@@ -109,7 +110,8 @@ struct kvr_kept_summary *kvr_summary_kept(const struct kvr_summary *summary,
 
 /*
  * Add one fact of a cell; `summary` is a struct kvr_summary *, `fact` the fact of that kind. Cells
- * come in order and a sample's cells together.
+ * come in order and a sample's cells together; of the key only the sample is looked at. A fact from
+ * a file may point outside the plan: that is KVR_BAD_INPUT.
  */
 enum kvr_status kvr_summary_add_kept(void *summary, const struct kvr_cell_key *key,
                                      const void *fact, struct kvr_error *err);

@@ -42,6 +42,16 @@ enum kvr_status kvr_tables_add(struct kvr_tables *tables, const char *name, cons
     return status == KVR_OK ? kvr_outfile_write(*file, "\n", 1, err) : status;
 }
 
+enum kvr_status kvr_tables_add_text(struct kvr_tables *tables, const char *name,
+                                    const struct kvr_text *text, struct kvr_error *err)
+{
+    struct kvr_outfile *file;
+    enum kvr_status status = kvr_text_check(text, err);
+    if (status == KVR_OK)
+        status = kvr_tables_add(tables, name, NULL, &file, err);
+    return status == KVR_OK ? kvr_outfile_write(file, text->data, text->length, err) : status;
+}
+
 enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name, struct kvr_error *err)
 {
     if (tables->dropped_count == KVR_MOST_TABLES)

@@ -33,6 +33,10 @@ enum kvr_status kvr_tables_open(struct kvr_tables *tables, const char *folder,
 enum kvr_status kvr_tables_add(struct kvr_tables *tables, const char *name, const char *header,
                                struct kvr_outfile **file, struct kvr_error *err);
 
+/* A file of the folder that holds the text and nothing else. */
+enum kvr_status kvr_tables_add_text(struct kvr_tables *tables, const char *name,
+                                    const struct kvr_text *text, struct kvr_error *err);
+
 /* A table of this name that an earlier run left is removed by kvr_tables_commit, because it would
    not belong to the others. */
 enum kvr_status kvr_tables_drop(struct kvr_tables *tables, const char *name, struct kvr_error *err);

@@ -18,7 +18,7 @@ struct replay {
 
 /* Writes the wanted cells to keys (NULL: only counts them). */
 static size_t list_cells(const struct kvr_plan *plan, const struct kvr_trace *trace,
-                         struct kvr_cell_key *keys)
+                         const struct kvr_replay_choice *choice, struct kvr_cell_key *keys)
 {
     size_t count = 0;
     for (size_t s = 0; s < trace->sample_count; s++) {
@@ -27,7 +27,8 @@ static size_t list_cells(const struct kvr_plan *plan, const struct kvr_trace *tr
             continue;
         for (size_t l = 0; l < sample->layer_count; l++) {
             const struct kvr_layer *layer = &sample->layers[l];
-            if (!kvr_plan_wants_layer(plan, layer))
+            if (!kvr_plan_wants_layer(plan, layer) ||
+                (choice != NULL && !choice->takes(choice->state, s, l)))
                 continue;
             uint32_t ratio = layer->query_heads / layer->kv_heads;
             for (uint32_t group = 0; group < layer->kv_heads; group++, count++)
@@ -40,7 +41,13 @@ static size_t list_cells(const struct kvr_plan *plan, const struct kvr_trace *tr
 
 size_t kvr_replay_cells(const struct kvr_plan *plan, const struct kvr_trace *trace)
 {
-    return list_cells(plan, trace, NULL);
+    return list_cells(plan, trace, NULL, NULL);
+}
+
+size_t kvr_replay_chosen_cells(const struct kvr_plan *plan, const struct kvr_trace *trace,
+                               const struct kvr_replay_choice *choice)
+{
+    return list_cells(plan, trace, choice, NULL);
 }
 
 static void discard(void *context, void *result)
@@ -138,20 +145,28 @@ enum kvr_status kvr_replay_trace(const struct kvr_plan *plan, struct kvr_trace *
                                  const struct kvr_observer *observers, size_t observer_count,
                                  const struct kvr_progress *progress, struct kvr_error *err)
 {
+    return kvr_replay_chosen(plan, trace, NULL, observers, observer_count, progress, err);
+}
+
+enum kvr_status kvr_replay_chosen(const struct kvr_plan *plan, struct kvr_trace *trace,
+                                  const struct kvr_replay_choice *choice,
+                                  const struct kvr_observer *observers, size_t observer_count,
+                                  const struct kvr_progress *progress, struct kvr_error *err)
+{
     struct replay replay = {
         .run = {.plan = plan,
                 .trace = trace,
                 .observers = observers,
                 .observer_count = observer_count},
         .progress = progress,
-        .total = kvr_replay_cells(plan, trace),
+        .total = list_cells(plan, trace, choice, NULL),
     };
     struct kvr_cell_key *cells = kvr_alloc(replay.total, sizeof *cells, err);
     bool *wanted = kvr_alloc(plan->score_count, sizeof *wanted, err);
     replay.threads = kvr_alloc(plan->threads, sizeof *replay.threads, err);
     enum kvr_status status = KVR_NO_MEMORY;
     if (cells != NULL && wanted != NULL && replay.threads != NULL) {
-        list_cells(plan, trace, cells);
+        list_cells(plan, trace, choice, cells);
         for (size_t s = 0; s < plan->score_count; s++)
             wanted[s] = plan->scores[s].asked || plan->scores[s].named;
         replay.run.wanted = wanted;

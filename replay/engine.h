@@ -4,6 +4,7 @@
 #ifndef KVR_ENGINE_H
 #define KVR_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,5 +29,20 @@ size_t kvr_replay_cells(const struct kvr_plan *plan, const struct kvr_trace *tra
 enum kvr_status kvr_replay_trace(const struct kvr_plan *plan, struct kvr_trace *trace,
                                  const struct kvr_observer *observers, size_t observer_count,
                                  const struct kvr_progress *progress, struct kvr_error *err);
+
+/* Leaves layers out that the plan wants; `sample` and `layer` are indices. Where policies look
+   beyond a group it must take a sample whole or not at all. */
+struct kvr_replay_choice {
+    bool (*takes)(const void *state, size_t sample, size_t layer);
+    const void *state;
+};
+
+/* Both as above, for what the choice takes. */
+size_t kvr_replay_chosen_cells(const struct kvr_plan *plan, const struct kvr_trace *trace,
+                               const struct kvr_replay_choice *choice);
+enum kvr_status kvr_replay_chosen(const struct kvr_plan *plan, struct kvr_trace *trace,
+                                  const struct kvr_replay_choice *choice,
+                                  const struct kvr_observer *observers, size_t observer_count,
+                                  const struct kvr_progress *progress, struct kvr_error *err);
 
 #endif

@@ -18,14 +18,14 @@ export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
 export TSAN_OPTIONS="allocator_may_return_null=1:${TSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 
-[ $# -gt 0 ] || set -- layering suites usage golden oracle example report recorder-py
+[ $# -gt 0 ] || set -- layering suites usage golden oracle example shards report recorder-py
 failed=''
 for part in "$@"; do
     echo "== $part"
     case $part in
     suites) $run "$build/tests/run_suites" ;;
-    example | golden | layering | oracle | recorder-py | report | usage) $run "tests/$part.sh" ;;
-    *) echo "unknown part; there are layering, suites, usage, golden, oracle, example, report, recorder-py" >&2 && false ;;
+    example | golden | layering | oracle | recorder-py | report | shards | usage) $run "tests/$part.sh" ;;
+    *) echo "unknown part; there are layering, suites, usage, golden, oracle, example, shards, report, recorder-py" >&2 && false ;;
     esac || failed="$failed $part"
 done
 if [ -n "$failed" ]; then

@@ -11,6 +11,13 @@ find formats replay analysis plots traces tests -name '*.[ch]' 2>/dev/null | sor
 # The oracle is naive on purpose and trusts its input: only its layout is checked.
 grep '\.c$' "$scratch/files" | grep -v '^tests/oracle/' >"$scratch/sources"
 
+# One file needs MPI's header: it is analysed where that is installed.
+if mpi=$(${PKG_CONFIG:-pkg-config} --cflags mpi-c 2>/dev/null); then
+    CFLAGS="$CFLAGS $(echo "$mpi" | sed 's/-I/-isystem /g')"
+else
+    sed -i '/\/ranks_mpi\.c$/d' "$scratch/sources"
+fi
+
 layout() { # other versions of the program break lines elsewhere
     if clang-format --version | grep -q 'version 14\.'; then
         xargs clang-format --dry-run --Werror <"$scratch/files"

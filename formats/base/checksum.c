@@ -13,8 +13,9 @@
 
 enum { EDGE = 1 << 20, BLOCK = 1 << 16, BLOCKS = 62, WHOLE = 1 << 24 };
 
-static uint64_t add_bytes(uint64_t hash, const unsigned char *bytes, size_t length)
+uint64_t kvr_checksum_add(uint64_t hash, const void *values, size_t length)
 {
+    const unsigned char *bytes = values;
     for (size_t i = 0; i < length; i += 8) {
         uint64_t word = 0;
         for (size_t b = 0; b < 8 && i + b < length; b++)
@@ -31,7 +32,7 @@ static bool add_range(FILE *stream, uint64_t offset, size_t length, unsigned cha
     if (fseeko(stream, (off_t)offset, SEEK_SET) != 0)
         return false;
     size_t got = fread(room, 1, length, stream);
-    *hash = add_bytes(*hash, room, got);
+    *hash = kvr_checksum_add(*hash, room, got);
     return got == length;
 }
 
@@ -59,7 +60,7 @@ enum kvr_status kvr_checksum_file(const char *path, struct kvr_checksum *checksu
     if (room == NULL)
         return KVR_NO_MEMORY;
     struct stat info;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = KVR_CHECKSUM_START;
     FILE *stream = fopen(path, "rb");
     bool read = stream != NULL && fstat(fileno(stream), &info) == 0;
     if (read) {

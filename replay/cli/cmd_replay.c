@@ -1,6 +1,7 @@
 /*
  * `kvreplay replay`: opens the traces, replays them cell by cell into the tables, prints a summary.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,19 +12,21 @@
 #include "formats/trace.h"
 #include "replay/cli/print_summary.h"
 #include "replay/cli/progress_bar.h"
+#include "replay/cli/ranks.h"
 #include "replay/cli/replay_notes.h"
 #include "replay/cli/replay_options.h"
 #include "replay/cli/run_record.h"
+#include "replay/cli/shared_replay.h"
 #include "replay/engine.h"
 
 struct session {
     struct kvr_replay_request request;
     size_t trace_count;
     struct kvr_trace **traces;
+    struct kvr_shared_replay shared;
     const char *keep_path;      /* --keep, or NULL */
     struct kvr_keep_file *keep; /* while the replay runs, where it is wanted */
     bool quiet;
-    uint64_t bytes_read;
     double started;
 };
 
@@ -73,6 +76,10 @@ static enum kvr_status check_keep(const struct session *session, struct kvr_erro
 {
     if (session->keep_path == NULL)
         return KVR_OK;
+    if (kvr_shared_replay_needed(&session->shared))
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "--keep: the file is written by one process in one go, without --shard, "
+                        "--resume and ranks");
     if (session->trace_count > 1) {
         kvr_fail(err, KVR_BAD_ARGUMENT, "--keep: the file holds the sets of one trace, found %zu",
                  session->trace_count);
@@ -94,7 +101,7 @@ static enum kvr_status open_keep(struct session *session, struct kvr_error *err)
                               "kvreplay " KVREPLAY_VERSION, &session->keep, err);
 }
 
-static enum kvr_status replay_all(struct session *session, const struct kvr_results *results,
+static enum kvr_status replay_all(const struct session *session, const struct kvr_results *results,
                                   struct kvr_error *err)
 {
     const struct kvr_plan *plan = &session->request.plan;
@@ -111,84 +118,169 @@ static enum kvr_status replay_all(struct session *session, const struct kvr_resu
     for (size_t i = 0; status == KVR_OK && i < session->trace_count; i++) {
         struct kvr_trace *trace = session->traces[i];
         status = kvr_replay_trace(plan, trace, observers, observer_count, &progress, err);
-        uint64_t bytes = kvr_trace_bytes_read(trace);
-        kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), bytes);
-        session->bytes_read += bytes;
+        kvr_progress_bar_part(&bar, kvr_replay_cells(plan, trace), kvr_trace_bytes_read(trace));
     }
     kvr_progress_bar_end(&bar);
     return status;
 }
 
+static uint64_t bytes_read(const struct session *session)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < session->trace_count; i++)
+        bytes += kvr_trace_bytes_read(session->traces[i]);
+    return bytes;
+}
+
+/* `bytes` are those that all ranks have read. */
 static enum kvr_status write_run_record(const struct session *session,
-                                        const struct kvr_arguments *arguments,
+                                        const struct kvr_arguments *arguments, uint64_t bytes,
                                         struct kvr_tables *tables, struct kvr_error *err)
 {
+    const struct kvr_shard_record shard = kvr_shared_replay_shard(&session->shared);
     const struct kvr_run_record record = {
         .name = "run.json",
         .arguments = arguments,
         .plan = &session->request.plan,
         .trace_count = session->trace_count,
         .traces = session->traces,
+        .ranks = kvr_ranks_count(),
         .seconds = kvr_seconds() - session->started,
-        .bytes_read = session->bytes_read,
+        .bytes_read = bytes,
+        .shard = shard.count > 0 ? &shard : NULL,
     };
     return kvr_run_record_write(&record, tables, err);
 }
 
+/* Gives the file its name if all went well so far; the status of both. */
+static enum kvr_status end_keep(struct session *session, enum kvr_status status,
+                                struct kvr_error *err)
+{
+    if (status == KVR_OK && session->keep != NULL)
+        status = kvr_keep_file_commit(session->keep, err);
+    else
+        kvr_keep_file_abandon(session->keep);
+    session->keep = NULL;
+    return status;
+}
+
 /* Tables and summary of all traces; the tables get their names only if everything went well. */
 static enum kvr_status write_tables(struct session *session, const struct kvr_arguments *arguments,
-                                    const char *folder, struct kvr_summary *summary,
+                                    uint64_t bytes, struct kvr_summary *summary,
                                     struct kvr_error *err)
 {
+    const struct kvr_shared_replay *shared = &session->shared;
+    bool by_parts = kvr_shared_replay_needed(shared);
     struct kvr_tables tables;
     struct kvr_results results;
-    enum kvr_status status = kvr_tables_open(&tables, folder, err);
+    enum kvr_status status = kvr_tables_open(&tables, shared->folder, err);
     if (status != KVR_OK)
         return status;
     status = kvr_results_open(&results, &tables, summary, err);
     if (status == KVR_OK)
         status = open_keep(session, err);
     if (status == KVR_OK)
-        status = replay_all(session, &results, err);
+        status = by_parts ? kvr_shared_replay_gather(shared, &results, err)
+                          : replay_all(session, &results, err);
     kvr_results_free(&results);
     if (status == KVR_OK)
-        status = write_run_record(session, arguments, &tables, err);
-    if (status == KVR_OK && session->keep != NULL)
-        status = kvr_keep_file_commit(session->keep, err);
-    else
-        kvr_keep_file_abandon(session->keep);
-    session->keep = NULL;
+        status = write_run_record(session, arguments, by_parts ? bytes : bytes_read(session),
+                                  &tables, err);
+    status = end_keep(session, status, err);
     if (status != KVR_OK) {
         kvr_tables_abandon(&tables);
         return status;
     }
     kvr_summary_finish(summary);
-    return kvr_tables_commit(&tables, err);
+    status = kvr_tables_commit(&tables, err);
+    if (status == KVR_OK && by_parts)
+        kvr_shared_replay_clear(shared);
+    return status;
 }
 
-static enum kvr_status run_session(struct session *session, const struct kvr_command *command,
+static enum kvr_status write_and_print(struct session *session,
+                                       const struct kvr_arguments *arguments, uint64_t bytes,
+                                       struct kvr_error *err)
+{
+    struct kvr_summary summary;
+    enum kvr_status status = kvr_summary_open(&session->request.plan, &summary, err);
+    if (status == KVR_OK)
+        status = write_tables(session, arguments, bytes, &summary, err);
+    if (status == KVR_OK && !session->quiet)
+        kvr_print_summary(&summary, session->traces, session->trace_count, session->shared.folder);
+    kvr_summary_free(&summary);
+    return status;
+}
+
+/* A shard has no tables: its folder holds its parts and a record that tells which they are. */
+static enum kvr_status write_shard(const struct session *session,
                                    const struct kvr_arguments *arguments, struct kvr_error *err)
 {
-    const char *folder = kvr_argument(command, arguments, "-o");
-    if (folder == NULL)
+    const struct kvr_shared_replay *shared = &session->shared;
+    struct kvr_tables tables;
+    enum kvr_status status = kvr_tables_open(&tables, shared->folder, err);
+    if (status != KVR_OK)
+        return status;
+    for (size_t t = 0; status == KVR_OK && t < KVR_RESULT_TABLES; t++)
+        status = kvr_tables_drop(&tables, kvr_result_tables[t]->name, err);
+    if (status == KVR_OK)
+        status = write_run_record(session, arguments, bytes_read(session), &tables, err);
+    if (status == KVR_OK)
+        status = kvr_tables_commit(&tables, err);
+    else
+        kvr_tables_abandon(&tables);
+    if (status == KVR_OK && !session->quiet)
+        printf("Shard %zu of %zu is in %s; kvreplay merge puts all of them together\n",
+               shared->shard, shared->shards, shared->folder);
+    return status;
+}
+
+/* A rank that fails in its own units leaves at once, and takes the job along. */
+static enum kvr_status replay(struct session *session, const struct kvr_arguments *arguments,
+                              struct kvr_error *err)
+{
+    struct kvr_shared_replay *shared = &session->shared;
+    enum kvr_status status = KVR_OK;
+    uint64_t bytes = 0;
+    if (kvr_shared_replay_needed(shared)) {
+        status = kvr_shared_replay_prepare(shared, err);
+        if (status == KVR_OK)
+            status = kvr_shared_replay_run(shared, err);
+        if (status != KVR_OK)
+            return status;
+        bytes = kvr_ranks_sum(bytes_read(session)); /* and so waits for all */
+    }
+    if (shared->shards > 0)
+        return write_shard(session, arguments, err);
+    if (kvr_ranks_own() == 0)
+        status = write_and_print(session, arguments, bytes, err);
+    return kvr_ranks_agree(status, err);
+}
+
+static enum kvr_status prepare(struct session *session, const struct kvr_command *command,
+                               const struct kvr_arguments *arguments, struct kvr_error *err)
+{
+    struct kvr_shared_replay *shared = &session->shared;
+    shared->folder = kvr_argument(command, arguments, "-o");
+    if (shared->folder == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "-o DIR is missing: where should the tables go?");
     enum kvr_status status =
         kvr_replay_request_parse(command, arguments, &kvr_replay_defaults, &session->request, err);
+    if (status == KVR_OK)
+        status = kvr_parse_shard(kvr_argument(command, arguments, "--shard"), &shared->shard,
+                                 &shared->shards, err);
+    shared->resume = kvr_argument(command, arguments, "--resume") != NULL;
+    session->keep_path = kvr_argument(command, arguments, "--keep");
     if (status == KVR_OK)
         status = open_traces(session, arguments, err);
     if (status == KVR_OK)
         status = check_keep(session, err);
     if (status == KVR_OK)
         status = settle_plan(session, err);
-    if (status != KVR_OK)
-        return status;
-    struct kvr_summary summary;
-    status = kvr_summary_open(&session->request.plan, &summary, err);
-    if (status == KVR_OK)
-        status = write_tables(session, arguments, folder, &summary, err);
-    if (status == KVR_OK && !session->quiet)
-        kvr_print_summary(&summary, session->traces, session->trace_count, folder);
-    kvr_summary_free(&summary);
+    shared->plan = &session->request.plan;
+    shared->traces = session->traces;
+    shared->trace_count = session->trace_count;
+    shared->quiet = session->quiet;
     return status;
 }
 
@@ -196,9 +288,12 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
                struct kvr_error *err)
 {
     struct session session = {.started = kvr_seconds()};
-    session.quiet = kvr_argument(command, arguments, "--quiet") != NULL;
-    session.keep_path = kvr_argument(command, arguments, "--keep");
-    enum kvr_status status = run_session(&session, command, arguments, err);
+    kvr_ranks_start();
+    session.quiet = kvr_argument(command, arguments, "--quiet") != NULL || kvr_ranks_own() > 0;
+    enum kvr_status status = kvr_ranks_agree(prepare(&session, command, arguments, err), err);
+    if (status == KVR_OK)
+        status = replay(&session, arguments, err);
+    kvr_shared_replay_free(&session.shared);
     for (size_t i = 0; session.traces != NULL && i < session.trace_count; i++)
         kvr_trace_close(session.traces[i]);
     free(session.traces);
@@ -212,7 +307,13 @@ const struct kvr_command kvr_command_replay = {
     .summary = "replays eviction on recorded traces and writes the tables",
     .text =
         "Each (sample, layer, group) is scored, every policy keeps its tokens or pages at every "
-        "budget, and what that holds is measured. Tables appear in DIR together, or not at all.",
+        "budget, and what that holds is measured. Tables appear in DIR together, or not at all.\n\n"
+        "Long replays can be cut. With --resume each finished sample is kept in DIR/parts, and the "
+        "same command goes on from there after an interruption. With --shard each of n commands "
+        "replays a share into a folder of its own; \"kvreplay merge\" gives the tables. Built with "
+        "MPI, \"mpirun -n N kvreplay replay ...\" shares one replay between N processes. The "
+        "tables "
+        "are the same to the byte.",
     .least_operands = 1,
     .most_operands = (size_t)-1,
     .options = kvr_replay_options,

@@ -18,6 +18,7 @@ extern const struct kvr_command kvr_command_export;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_import;
 extern const struct kvr_command kvr_command_info;
+extern const struct kvr_command kvr_command_merge;
 extern const struct kvr_command kvr_command_plot;
 extern const struct kvr_command kvr_command_predict;
 extern const struct kvr_command kvr_command_quota;
@@ -28,13 +29,15 @@ extern const struct kvr_command kvr_command_show;
 extern const struct kvr_command kvr_command_synth;
 extern const struct kvr_command kvr_command_table;
 
-/* clang-format off: a command a line, so that a new one is one line of a difference */
+/* A command a line, so that a new one is one line of a difference. */
+/* clang-format off */
 const struct kvr_command *const kvr_commands[] = {
     &kvr_command_info,
     &kvr_command_check,
     &kvr_command_import,
     &kvr_command_export,
     &kvr_command_replay,
+    &kvr_command_merge,
     &kvr_command_bounds,
     &kvr_command_compare,
     &kvr_command_ablate,

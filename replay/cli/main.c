@@ -11,6 +11,7 @@
 
 #include "formats/base/temporary.h"
 #include "replay/cli/command.h"
+#include "replay/cli/ranks.h"
 
 /*
  * A closed standard stream would give its number to the next file that is opened, and the summary
@@ -134,5 +135,5 @@ int main(int argc, char **argv)
         print_error(command, &err);
         status = KVR_EXIT_FAILED;
     }
-    return status;
+    return kvr_ranks_end(status);
 }

@@ -33,6 +33,8 @@ const struct kvr_option kvr_replay_options[] = {
     {"--samples", "LIST", "only these samples, by name (all)"},
     {"--layers", "LIST", "only these layers, by number (all)"},
     {"--threads", "N", "threads; the tables do not depend on it (one per processor)"},
+    {"--shard", "i/n", "only the i-th of n shares, for kvreplay merge (all)"},
+    {"--resume", NULL, "keep finished samples in DIR/parts, and use those that are there"},
     {"--device", "NAME", "where to compute: cpu (cpu)"},
     {"--quiet", NULL, "no summary, notes or progress"},
     {NULL, NULL, NULL},

@@ -4,11 +4,11 @@
 #include "replay/cli/run_record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include "analysis/result_tables.h"
 #include "formats/base/checksum.h"
-#include "formats/base/outfile.h"
-#include "formats/json.h"
 
 static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
 {
@@ -83,8 +83,8 @@ static void write_samples(struct kvr_json *json, const struct kvr_plan *plan,
     kvr_json_end(json);
 }
 
-static enum kvr_status write_input(struct kvr_json *json, const struct kvr_plan *plan,
-                                   const struct kvr_trace *trace, struct kvr_error *err)
+static enum kvr_status write_checksum(struct kvr_json *json, const struct kvr_trace *trace,
+                                      struct kvr_error *err)
 {
     struct kvr_checksum checksum;
     enum kvr_status status = kvr_checksum_file(trace->path, &checksum, err);
@@ -92,15 +92,45 @@ static enum kvr_status write_input(struct kvr_json *json, const struct kvr_plan 
         return status;
     struct kvr_text hash = {0};
     kvr_text_add(&hash, "%016llx", (unsigned long long)checksum.fnv);
-    kvr_json_object(json, NULL);
-    kvr_json_string(json, "path", trace->path);
     kvr_json_string(json, "name", trace->name);
     kvr_json_unsigned(json, "bytes", checksum.size);
     kvr_json_string(json, checksum.sampled ? "fnv1a_sampled" : "fnv1a", hash.data);
-    write_samples(json, plan, trace);
-    kvr_json_end(json);
     kvr_text_free(&hash);
     return KVR_OK;
+}
+
+static enum kvr_status write_input(struct kvr_json *json, const struct kvr_plan *plan,
+                                   const struct kvr_trace *trace, struct kvr_error *err)
+{
+    kvr_json_object(json, NULL);
+    kvr_json_string(json, "path", trace->path);
+    enum kvr_status status = write_checksum(json, trace, err);
+    write_samples(json, plan, trace);
+    kvr_json_end(json);
+    return status;
+}
+
+static void write_shard(struct kvr_json *json, const struct kvr_shard_record *shard,
+                        const struct kvr_plan *plan)
+{
+    char run[24];
+    snprintf(run, sizeof run, "%016llx", (unsigned long long)shard->run);
+    kvr_json_object(json, "shard");
+    kvr_json_unsigned(json, "index", shard->index);
+    kvr_json_unsigned(json, "count", shard->count);
+    kvr_json_string(json, "run", run);
+    kvr_json_list(json, "tables");
+    for (uint32_t t = 0; t < KVR_RESULT_TABLES; t++)
+        if ((kvr_result_tables_wanted(plan) >> t & 1) != 0)
+            kvr_json_string(json, NULL, kvr_result_tables[t]->name);
+    kvr_json_end(json);
+    kvr_json_unsigned(json, "units", shard->units->count);
+    kvr_json_list(json, "own");
+    for (size_t u = 0; u < shard->units->count; u++)
+        if (shard->units->all[u].owner == shard->index - 1)
+            kvr_json_unsigned(json, NULL, u);
+    kvr_json_end(json);
+    kvr_json_end(json);
 }
 
 /* The widest instruction set that the machine offers; kernels are chosen at run time. */
@@ -119,40 +149,68 @@ static const char *instruction_set(void)
 #endif
 }
 
+void kvr_run_record_machine(struct kvr_json *json, unsigned threads)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    kvr_json_string(json, "host", host);
+    kvr_json_unsigned(json, "threads", threads);
+    kvr_json_string(json, "device", "cpu");
+    kvr_json_string(json, "isa", instruction_set());
+}
+
+enum kvr_status kvr_run_identity(const struct kvr_plan *plan, struct kvr_trace *const *traces,
+                                 size_t trace_count, struct kvr_text *text, struct kvr_error *err)
+{
+    struct kvr_json json = {.text = text};
+    enum kvr_status status = KVR_OK;
+    kvr_json_object(&json, NULL);
+    kvr_json_string(&json, "version", KVREPLAY_VERSION);
+    write_options(&json, plan);
+    kvr_json_array(&json, "inputs");
+    for (size_t i = 0; status == KVR_OK && i < trace_count; i++) {
+        kvr_json_object(&json, NULL);
+        status = write_checksum(&json, traces[i], err);
+        kvr_json_end(&json);
+    }
+    kvr_json_end(&json);
+    kvr_json_end(&json);
+    return status == KVR_OK ? kvr_text_check(text, err) : status;
+}
+
+void kvr_run_record_command_line(struct kvr_json *json, const struct kvr_arguments *arguments)
+{
+    kvr_json_list(json, "command_line");
+    for (int i = 0; i < arguments->argc; i++)
+        kvr_json_string(json, NULL, arguments->argv[i]);
+    kvr_json_end(json);
+}
+
 enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct kvr_tables *tables,
                                      struct kvr_error *err)
 {
     struct kvr_text text = {0};
     struct kvr_json json = {.text = &text};
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
     kvr_json_object(&json, NULL);
     kvr_json_string(&json, "version", KVREPLAY_VERSION);
-    kvr_json_list(&json, "command_line");
-    for (int i = 0; i < record->arguments->argc; i++)
-        kvr_json_string(&json, NULL, record->arguments->argv[i]);
-    kvr_json_end(&json);
+    kvr_run_record_command_line(&json, record->arguments);
     write_options(&json, record->plan);
     kvr_json_array(&json, "inputs");
     enum kvr_status status = KVR_OK;
     for (size_t i = 0; status == KVR_OK && i < record->trace_count; i++)
         status = write_input(&json, record->plan, record->traces[i], err);
     kvr_json_end(&json);
-    kvr_json_string(&json, "host", host);
-    kvr_json_unsigned(&json, "threads", record->plan->threads);
-    kvr_json_string(&json, "device", "cpu");
-    kvr_json_string(&json, "isa", instruction_set());
+    if (record->shard != NULL)
+        write_shard(&json, record->shard, record->plan);
+    kvr_run_record_machine(&json, record->plan->threads);
+    if (record->ranks > 1)
+        kvr_json_unsigned(&json, "ranks", record->ranks);
     kvr_json_number(&json, "seconds", record->seconds);
     kvr_json_unsigned(&json, "bytes_read", record->bytes_read);
     kvr_json_end(&json);
     kvr_text_bytes(&text, "\n", 1);
     if (status == KVR_OK)
-        status = kvr_text_check(&text, err);
-    struct kvr_outfile *file;
-    if (status == KVR_OK)
-        status = kvr_tables_add(tables, record->name, NULL, &file, err);
-    if (status == KVR_OK)
-        status = kvr_outfile_write(file, text.data, text.length, err);
+        status = kvr_tables_add_text(tables, record->name, &text, err);
     kvr_text_free(&text);
     return status;
 }
