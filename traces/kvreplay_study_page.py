@@ -318,9 +318,11 @@ def holds_section(tasks: Sequence[Task]) -> List[str]:
         for task, rho, alone in mixed) + ".")
     for rival in "mean", "max":
         better, worse_count, open_count = compare_pooling(tasks, rival)
+        settings = better + worse_count + open_count
         lines += bullet(f"Entropy pooling (`page-entrokv`) against {rival} pooling, paired, in "
-                        f"{better + worse_count + open_count} settings (task, scorer, page size, budget): better in "
-                        f"{better}, worse in {worse_count}, not to be told apart in {open_count}.")
+                        f"{settings} settings (task, scorer, page size, budget): better in "
+                        f"{better}, worse in {worse_count}, not to be told apart in {open_count}. Chance alone would "
+                        f"give about {settings * 0.025:.1f} each way.")
     return lines + [""]
 
 
