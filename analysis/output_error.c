@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "replay/attention.h"
 #include "replay/bitmap.h"
-#include "replay/scorer.h"
 
 enum { BLOCK_VALUES = 1 << 18 };
 
@@ -29,6 +29,18 @@ static enum kvr_status read_floats(const struct kvr_cell *cell, const struct kvr
             out[row * row_length + i] = (float)block[i];
     }
     return KVR_OK;
+}
+
+/* Rows of a head over all positions. */
+static enum kvr_status read_rows(const struct kvr_cell *cell, uint64_t head, size_t first,
+                                 size_t count, float *rows, double *block, struct kvr_error *err)
+{
+    uint64_t context = cell->key.sample->context_length;
+    if (cell->attention != NULL)
+        return kvr_attention_rows(cell->attention, head, first, count, 0, (size_t)context, rows,
+                                  err);
+    const uint64_t start[] = {head, first, 0}, size[] = {1, count, context};
+    return read_floats(cell, cell->key.layer->attention, start, size, rows, block, err);
 }
 
 static enum kvr_status take(const struct kvr_cell *cell, struct kvr_output_error *judge,
@@ -92,7 +104,7 @@ enum kvr_status kvr_output_error_load(const struct kvr_cell *cell, struct kvr_ou
     const struct kvr_sample *sample = cell->key.sample;
     const struct kvr_layer *layer = cell->key.layer;
     *judge = (struct kvr_output_error){0};
-    if (layer->value == NULL || layer->attention == NULL || sample->query_count == 0)
+    if (layer->value == NULL || kvr_layer_rows(layer) == KVR_MISSING || sample->query_count == 0)
         return KVR_OK;
     size_t first_row = kvr_sample_decode_start(sample);
     if (first_row == sample->query_count)
@@ -102,10 +114,9 @@ enum kvr_status kvr_output_error_load(const struct kvr_cell *cell, struct kvr_ou
     double *block;
     enum kvr_status status = take(cell, judge, sample->context_length, &block, err);
     for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++) {
-        const uint64_t start[] = {(uint64_t)cell->key.group * cell->key.ratio + h, first_row, 0};
-        const uint64_t count[] = {1, judge->row_count, sample->context_length};
+        uint64_t head = (uint64_t)cell->key.group * cell->key.ratio + h;
         float *rows = judge->rows + h * judge->row_count * sample->context_length;
-        status = read_floats(cell, layer->attention, start, count, rows, block, err);
+        status = read_rows(cell, head, first_row, judge->row_count, rows, block, err);
     }
     if (status == KVR_OK) {
         const uint64_t start[] = {cell->key.group, 0, 0};

@@ -21,6 +21,9 @@ static const struct {
                                     "-100 are not tokens"},
     [KVR_FOUND_PADDING] = {"padding",
                            "padding is never a candidate and its query rows are skipped"},
+    [KVR_FOUND_NO_ATTENTION] = {"no-attention",
+                                "rows can be recomputed from query and key where no "
+                                "sink logits take part in the softmax"},
     [KVR_FOUND_NO_PREFILL] = {"no-prefill-rows", "last and window need rows of prompt positions; "
                                                  "check query_positions and prompt_length"},
     [KVR_FOUND_LAST_ROW] = {"last-row", "last stands for the query that decoding starts from; "

@@ -22,7 +22,7 @@ static const double good_fit = 0.98;
 
 struct work {
     struct kvr_layer_check *check;
-    uint64_t tokens, head_dim, pad, window;
+    uint64_t tokens, head_dim;
     uint64_t r; /* query heads of a group */
     double scale, softcap;
     size_t row_count;
@@ -66,13 +66,9 @@ static void choose_rows(struct work *work)
     }
 }
 
-/* The first token that the row at `position` sees. */
 static uint64_t first_seen(const struct work *work, uint64_t position)
 {
-    uint64_t start = 0;
-    if (work->window > 0 && position + 1 > work->window)
-        start = position + 1 - work->window;
-    return start > work->pad ? start : work->pad;
+    return kvr_layer_first_seen(work->check->sample, work->check->layer, position);
 }
 
 static double capped(const struct work *work, double product)
@@ -269,12 +265,10 @@ static enum kvr_status begin(struct work *work, struct kvr_layer_check *check,
         .check = check,
         .tokens = check->sample->context_length,
         .head_dim = layer->key->shape[2],
-        .pad = check->sample->pad,
-        .window = layer->sliding_window,
         .r = layer->query_heads / layer->kv_heads,
+        .scale = kvr_layer_scale(layer),
         .softcap = layer->softcap,
     };
-    work->scale = isnan(layer->scale) ? 1 / sqrt((double)work->head_dim) : layer->scale;
     work->block_tokens = block_values / work->head_dim > 0 ? block_values / work->head_dim : 1;
     choose_rows(work);
     size_t rows = (size_t)work->r * MOST_ROWS, logits, queries, keys;

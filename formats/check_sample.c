@@ -28,12 +28,24 @@ static struct rows count_rows(const struct kvr_sample *sample)
     return rows;
 }
 
-static bool holds_attention(const struct kvr_sample *sample)
+static bool holds_rows(const struct kvr_sample *sample)
 {
     for (size_t l = 0; l < sample->layer_count; l++)
-        if (sample->layers[l].attention != NULL)
+        if (kvr_layer_rows(&sample->layers[l]) != KVR_MISSING)
             return true;
     return false;
+}
+
+/* Layers with query and key but without rows, that can or cannot be recomputed. */
+static uint64_t count_without_rows(const struct kvr_sample *sample, enum kvr_origin origin)
+{
+    uint64_t count = 0;
+    for (size_t l = 0; l < sample->layer_count; l++) {
+        const struct kvr_layer *layer = &sample->layers[l];
+        count += layer->attention == NULL && layer->query != NULL && layer->key != NULL &&
+                 kvr_layer_rows(layer) == origin;
+    }
+    return count;
 }
 
 static unsigned long long wide(uint64_t value)
@@ -91,9 +103,33 @@ static bool padding(const struct kvr_sample *sample, struct kvr_text *message)
     return true;
 }
 
+static bool rows_from_query(const struct kvr_sample *sample, struct kvr_text *message)
+{
+    uint64_t count = count_without_rows(sample, KVR_RECOMPUTED);
+    if (count == 0)
+        return false;
+    kvr_text_add(message,
+                 "rows of %llu of %zu layers are not recorded: replay recomputes them from "
+                 "query and key",
+                 wide(count), sample->layer_count);
+    return true;
+}
+
+static bool rows_behind_sink_logits(const struct kvr_sample *sample, struct kvr_text *message)
+{
+    uint64_t count = count_without_rows(sample, KVR_MISSING);
+    if (count == 0)
+        return false;
+    kvr_text_add(message,
+                 "rows of %llu of %zu layers are not recorded, and query and key do not "
+                 "tell them: sink logits take part",
+                 wide(count), sample->layer_count);
+    return true;
+}
+
 static bool no_prefill_row(const struct kvr_sample *sample, struct kvr_text *message)
 {
-    if (!holds_attention(sample) || count_rows(sample).prefill > 0)
+    if (!holds_rows(sample) || count_rows(sample).prefill > 0)
         return false;
     kvr_text_add(message,
                  "no row of a prompt position %llu to %llu: last and window have nothing "
@@ -105,7 +141,7 @@ static bool no_prefill_row(const struct kvr_sample *sample, struct kvr_text *mes
 static bool last_row_missing(const struct kvr_sample *sample, struct kvr_text *message)
 {
     struct rows rows = count_rows(sample);
-    if (!holds_attention(sample) || rows.prefill == 0 || rows.last + 1 == sample->prompt_length)
+    if (!holds_rows(sample) || rows.prefill == 0 || rows.last + 1 == sample->prompt_length)
         return false;
     kvr_text_add(message,
                  "the last prefill row is that of position %llu, not of the prompt's last "
@@ -117,7 +153,7 @@ static bool last_row_missing(const struct kvr_sample *sample, struct kvr_text *m
 static bool short_window(const struct kvr_sample *sample, struct kvr_text *message)
 {
     struct rows rows = count_rows(sample);
-    if (!holds_attention(sample) || rows.prefill == 0 || rows.prefill >= KVR_DEFAULT_WINDOW)
+    if (!holds_rows(sample) || rows.prefill == 0 || rows.prefill >= KVR_DEFAULT_WINDOW)
         return false;
     kvr_text_add(message, "prefill rows: %llu; window averages all of them instead of %d",
                  wide(rows.prefill), KVR_DEFAULT_WINDOW);
@@ -126,7 +162,7 @@ static bool short_window(const struct kvr_sample *sample, struct kvr_text *messa
 
 static bool no_decode_row(const struct kvr_sample *sample, struct kvr_text *message)
 {
-    if (!holds_attention(sample) || count_rows(sample).decode > 0)
+    if (!holds_rows(sample) || count_rows(sample).decode > 0)
         return false;
     kvr_text_string(message, "no row of a decoded token: future mass and peak will be empty");
     return true;
@@ -143,6 +179,8 @@ static const struct rule {
     {KVR_FOUND_NEEDLE, KVR_NOTE, "/needles", needle_without_tokens},
     {KVR_FOUND_TOKENS, KVR_WARNING, "/tokens", negative_tokens},
     {KVR_FOUND_PADDING, KVR_NOTE, "", padding},
+    {KVR_FOUND_NO_ATTENTION, KVR_NOTE, "/layers", rows_from_query},
+    {KVR_FOUND_NO_ATTENTION, KVR_WARNING, "/layers", rows_behind_sink_logits},
     {KVR_FOUND_NO_PREFILL, KVR_WARNING, "/query_positions", no_prefill_row},
     {KVR_FOUND_LAST_ROW, KVR_NOTE, "/query_positions", last_row_missing},
     {KVR_FOUND_SHORT_WINDOW, KVR_NOTE, "/query_positions", short_window},

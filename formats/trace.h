@@ -132,4 +132,29 @@ uint64_t kvr_trace_bytes_read(const struct kvr_trace *trace);
 /* The first query row at a position >= P, = query_count if none: rows before it are prefill. */
 size_t kvr_sample_decode_start(const struct kvr_sample *sample);
 
+/* True if a query row of every prompt position pad … P-1 is recorded. */
+bool kvr_sample_has_prefill(const struct kvr_sample *sample);
+
+/* Where something of a layer comes from. */
+enum kvr_origin { KVR_MISSING, KVR_RECORDED, KVR_RECOMPUTED };
+
+/*
+ * Attention rows: the dataset, or else those of query and key, with the query rows that the sample
+ * has. Where sink logits took part, query and key alone do not tell the rows.
+ */
+enum kvr_origin kvr_layer_rows(const struct kvr_layer *layer);
+
+/* Column sums of all prefill rows: the dataset `accumulated`, or else, where the queries of all of
+   them are recorded, sums of the rows of query and key. */
+enum kvr_origin kvr_layer_column_sums(const struct kvr_sample *sample,
+                                      const struct kvr_layer *layer);
+
+/* The first position that a row at `position` sees, the last being its own; beyond it for a row of
+   padding, which sees none. */
+uint64_t kvr_layer_first_seen(const struct kvr_sample *sample, const struct kvr_layer *layer,
+                              uint64_t position);
+
+/* The factor of query . key, recorded or 1/sqrt(D). The layer has a key. */
+double kvr_layer_scale(const struct kvr_layer *layer);
+
 #endif

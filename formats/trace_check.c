@@ -45,16 +45,6 @@ static bool layer_is_wanted(const struct kvr_check_options *options, uint32_t nu
     return false;
 }
 
-/* Whether the recorded rows are all that `accumulated` sums: every position in [pad, P). */
-static bool has_every_prefill_row(const struct kvr_sample *sample)
-{
-    uint64_t next = sample->pad;
-    for (size_t q = 0; q < sample->query_count; q++)
-        if (sample->query_positions[q] == next)
-            next++;
-    return next > sample->pad && next >= sample->prompt_length;
-}
-
 /*
  * From `"file": /place: what is wrong` to a finding at the place, so that one damaged dataset does
  * not hide what is wrong in the others.
@@ -98,7 +88,7 @@ static enum kvr_status check_layer(struct kvr_layer_check *check, struct kvr_err
     const struct kvr_layer *layer = check->layer;
     size_t sums;
     if (layer->attention != NULL && layer->accumulated != NULL &&
-        has_every_prefill_row(check->sample) &&
+        kvr_sample_has_prefill(check->sample) &&
         kvr_size_product(layer->query_heads, (size_t)check->sample->context_length, &sums)) {
         check->column_sums = kvr_alloc(sums, sizeof *check->column_sums, err);
         if (check->column_sums == NULL)

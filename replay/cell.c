@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "replay/recompute.h"
 #include "replay/rows.h"
 
 static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
@@ -130,6 +131,8 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
     enum kvr_status status = lay_out(cell, err);
     if (status == KVR_OK)
         status = take_vectors(cell, wanted, err);
+    if (status == KVR_OK)
+        status = kvr_recompute_load(cell, err);
     if (status == KVR_OK)
         status = kvr_rows_load(cell, err);
     if (status == KVR_OK)

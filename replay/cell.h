@@ -62,7 +62,11 @@ struct kvr_cell {
     size_t scored_count;       /* scores that this layer can give, in the plan's order */
     struct kvr_scored *scored;
     struct kvr_future future;
-    struct kvr_room *room; /* of this thread; memory taken lives as long as the cell */
+    struct kvr_attention *attention; /* rows from query and key; NULL where rows are recorded, or
+                                        cannot be had */
+    double *column_sums;             /* [r][T] of query and key, where a score needs them and they
+                                        are not recorded; else NULL */
+    struct kvr_room *room;           /* of this thread; memory taken lives as long as the cell */
 };
 
 /*

@@ -1,12 +1,19 @@
 /*
- * Streams the attention rows of one group. It must not know about policies.
+ * Streams the attention rows of one group, as they were recorded or as query and key give them. It
+ * must not know about policies.
  */
 #include "replay/rows.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 19 }; /* rows are read in blocks of about this size */
+#include "replay/attention.h"
+
+enum {
+    BLOCK_BYTES = 1 << 19, /* rows are read in blocks of about this size */
+    MADE_ROWS =
+        24, /* made together of query and key: with fewer, keys are passed over more often */
+};
 
 /* One score over rows while the rows of a head stream by. */
 struct row_sum {
@@ -21,7 +28,8 @@ struct row_stream {
     struct row_sum *sums;
     struct kvr_row_range rows; /* every row that a score or the future needs */
     size_t decode_start;
-    unsigned char *block; /* [block_rows][T] stored elements */
+    struct kvr_element_type type;
+    unsigned char *block; /* [block_rows][T] elements of that type */
     size_t block_rows;
 };
 
@@ -30,12 +38,18 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
 {
     const struct kvr_sample *sample = cell->key.sample;
     size_t count = cell->candidates.count;
-    size_t row_bytes = count * kvr_element_size(cell->key.layer->attention->type.kind);
-    *stream = (struct row_stream){.cell = cell};
+    *stream = (struct row_stream){.cell = cell, .type = {.kind = KVR_FLOAT}};
+    if (cell->attention == NULL)
+        stream->type = cell->key.layer->attention->type;
+    else
+        stream->type.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    size_t row_bytes = count * kvr_element_size(stream->type.kind);
     stream->decode_start = kvr_sample_decode_start(sample);
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
     stream->sums = kvr_room_take(cell->room, cell->scored_count, sizeof *stream->sums, err);
     stream->block_rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
+    if (cell->attention != NULL && stream->block_rows < MADE_ROWS)
+        stream->block_rows = MADE_ROWS;
     if (stream->block_rows > sample->query_count)
         stream->block_rows = sample->query_count;
     stream->block = kvr_room_take(cell->room, stream->block_rows, row_bytes, err);
@@ -69,7 +83,7 @@ static struct kvr_row_range common_rows(size_t first, size_t rows, struct kvr_ro
 static void add_block(struct row_stream *stream, size_t first, size_t rows)
 {
     struct kvr_cell *cell = stream->cell;
-    struct kvr_element_type type = cell->key.layer->attention->type;
+    struct kvr_element_type type = stream->type;
     size_t count = cell->candidates.count, row_bytes = count * kvr_element_size(type.kind);
     for (size_t i = 0; i < stream->sum_count; i++) {
         struct kvr_row_range common = common_rows(first, rows, stream->sums[i].rows);
@@ -84,6 +98,21 @@ static void add_block(struct row_stream *stream, size_t first, size_t rows)
                                 cell->future.peak);
 }
 
+/* Rows [row, row + rows) of a head at the candidates, into the block. */
+static enum kvr_status read_block(struct row_stream *stream, uint64_t head, size_t row, size_t rows,
+                                  struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_candidates *candidates = &cell->candidates;
+    if (cell->attention != NULL)
+        return kvr_attention_rows(cell->attention, head, row, rows, candidates->first,
+                                  candidates->count, (float *)(void *)stream->block, err);
+    const uint64_t start[] = {head, row, candidates->first};
+    const uint64_t size[] = {1, rows, candidates->count};
+    return kvr_trace_read_stored(cell->trace, cell->key.layer->attention, start, size,
+                                 stream->block, err);
+}
+
 static enum kvr_status stream_head(struct row_stream *stream, uint64_t head, struct kvr_error *err)
 {
     const struct kvr_cell *cell = stream->cell;
@@ -93,10 +122,7 @@ static enum kvr_status stream_head(struct row_stream *stream, uint64_t head, str
         size_t rows = stream->rows.end - row;
         if (rows > stream->block_rows)
             rows = stream->block_rows;
-        const uint64_t start[] = {head, row, cell->candidates.first};
-        const uint64_t size[] = {1, rows, cell->candidates.count};
-        enum kvr_status status = kvr_trace_read_stored(cell->trace, cell->key.layer->attention,
-                                                       start, size, stream->block, err);
+        enum kvr_status status = read_block(stream, head, row, rows, err);
         if (status != KVR_OK)
             return status;
         add_block(stream, row, rows);
@@ -122,7 +148,7 @@ static bool all_finite(const double *values, size_t count)
     return !isnan(check);
 }
 
-static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *err)
+static enum kvr_status load_rows(struct kvr_cell *cell, struct kvr_error *err)
 {
     size_t count = cell->candidates.count;
     struct row_stream stream;
@@ -145,5 +171,5 @@ static enum kvr_status load_attention(struct kvr_cell *cell, struct kvr_error *e
 
 enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err)
 {
-    return cell->key.layer->attention != NULL ? load_attention(cell, err) : KVR_OK;
+    return kvr_layer_rows(cell->key.layer) != KVR_MISSING ? load_rows(cell, err) : KVR_OK;
 }

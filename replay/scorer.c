@@ -218,10 +218,10 @@ bool kvr_score_available(const struct kvr_score *score, const struct kvr_sample 
     case KVR_FROM_PROMPT_ROWS:
     case KVR_FROM_DECODE_ROWS: {
         struct kvr_row_range rows = kvr_score_rows(score, sample);
-        return layer->attention != NULL && rows.begin < rows.end;
+        return kvr_layer_rows(layer) != KVR_MISSING && rows.begin < rows.end;
     }
     case KVR_FROM_ACCUMULATED:
-        return layer->accumulated != NULL;
+        return kvr_layer_column_sums(sample, layer) != KVR_MISSING;
     case KVR_FROM_KEY:
         return layer->key != NULL;
     case KVR_FROM_COLUMN:
@@ -247,6 +247,23 @@ const char *kvr_score_needs(const struct kvr_score *score)
         return "the column in scores";
     case KVR_FROM_POSITION:
         return "nothing";
+    }
+    return "";
+}
+
+const char *kvr_score_instead(const struct kvr_score *score)
+{
+    switch (score->scorer->source) {
+    case KVR_FROM_PROMPT_ROWS:
+        return " (or key and query of prompt rows)";
+    case KVR_FROM_DECODE_ROWS:
+        return " (or key and query of decode rows)";
+    case KVR_FROM_ACCUMULATED:
+        return " (or key and query of every prompt row)";
+    case KVR_FROM_KEY:
+    case KVR_FROM_COLUMN:
+    case KVR_FROM_POSITION:
+        break;
     }
     return "";
 }

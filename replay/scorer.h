@@ -15,9 +15,9 @@
 #include "formats/trace.h"
 
 enum kvr_score_source {
-    KVR_FROM_PROMPT_ROWS, /* attention: mean of the last rows before P */
-    KVR_FROM_DECODE_ROWS, /* attention: mean of the rows from P on */
-    KVR_FROM_ACCUMULATED, /* accumulated */
+    KVR_FROM_PROMPT_ROWS, /* attention, or query and key: mean of the last rows before P */
+    KVR_FROM_DECODE_ROWS, /* the same: mean of the rows from P on */
+    KVR_FROM_ACCUMULATED, /* accumulated, or query and key */
     KVR_FROM_KEY,         /* key */
     KVR_FROM_COLUMN,      /* scores/<name> */
     KVR_FROM_POSITION,    /* nothing: the same for all heads, excludes nothing */
@@ -93,6 +93,9 @@ bool kvr_score_available(const struct kvr_score *score, const struct kvr_sample 
 
 /* What a layer must hold for the score, in words: "attention with decode rows". */
 const char *kvr_score_needs(const struct kvr_score *score);
+
+/* What does as well, to be put behind that: " (or key and query of decode rows)"; may be "". */
+const char *kvr_score_instead(const struct kvr_score *score);
 
 /* How many vectors a group of `ratio` query heads has. */
 size_t kvr_score_vectors(const struct kvr_score *score, const struct kvr_layer *layer);

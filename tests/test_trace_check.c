@@ -87,6 +87,7 @@ END_TEST
 START_TEST(test_column_sums_that_are_negative)
 {
     small.attention = false;
+    small_without_vectors();
     small.sums[2][40] = -0.125;
     check_small();
     expect_finding(KVR_FOUND_NEGATIVE, KVR_ERROR, ACCUMULATED, 1, 2, NOWHERE,

@@ -38,6 +38,7 @@ struct kvr_synth_options kvr_synth_defaults(void)
         .needle_length = 6,
         .depth = NAN,
         .window_every = 2,
+        .attention = true,
         .accumulated = true,
         .head_dim = 32,
         .threads = 1,
@@ -162,7 +163,7 @@ static enum kvr_status write_attention(struct job *job, struct kvr_error *err)
         .job = job,
         .shape = {layer->query_heads, sample->query_count, sample->context_length},
     };
-    if (sample->query_count == 0)
+    if (sample->query_count == 0 || !job->options->attention)
         return KVR_OK;
     /* A block is a chunk; in contiguous storage, a run of one head's rows as long as a chunk. */
     struct kvr_storage storage = storage_of(job);
@@ -284,14 +285,19 @@ static enum kvr_status write_columns(struct job *job, struct kvr_error *err)
 
 /* Query, key and value. */
 
+/* Where rows are not written, it is their queries that are damaged. */
 static enum kvr_status make_queries(struct job *job, uint32_t head, double *values,
                                     struct kvr_error *err)
 {
     (void)err;
     const struct kvr_sample *sample = &job->plan.sample;
-    for (size_t row = 0; row < sample->query_count; row++)
+    uint32_t dim = job->options->head_dim;
+    for (size_t row = 0; row < sample->query_count; row++, values += dim) {
         kvr_synth_qkv_vector(&job->plan, KVR_SYNTH_QUERY, head, sample->query_positions[row],
-                             values + row * job->options->head_dim);
+                             values);
+        if (!job->options->attention && kvr_synth_row_damaged(&job->plan, &job->heads[head], row))
+            values[row % dim] = NAN;
+    }
     return KVR_OK;
 }
 
@@ -345,6 +351,8 @@ static enum kvr_status open_source(struct job *job, struct kvr_error *err)
         return KVR_NO_MEMORY;
     for (size_t head = 0; head < count; head++)
         job->heads[head] = kvr_synth_head(&job->plan, (uint32_t)head);
+    if (!job->options->attention && !job->options->accumulated)
+        return KVR_OK;
     return job->options->qkv ? kvr_synth_qkv_new(&job->plan, &job->source, err)
                              : kvr_synth_rows_new(&job->plan, job->broad, &job->source, err);
 }

@@ -39,10 +39,13 @@ struct kvr_synth_options {
     double nan_fraction; /* of the heads that get NaN rows */
     bool ties;           /* the broad part takes few values */
     bool premise;        /* every group is in the regime of theorem 4, see below */
+    bool attention;      /* rows; without them qkv must be there, from which they can be had */
     bool accumulated;    /* column sums */
     bool columns;        /* scores/gate and scores/head-gate */
-    bool qkv;            /* query, key and value, from which the rows are computed */
-    uint32_t head_dim;   /* with qkv */
+    bool qkv;          /* query, key and value, from which the rows are computed; queries are those
+                          of the recorded rows */
+    uint32_t head_dim; /* with qkv */
+    double softcap;    /* with qkv: of the logits; 0: none */
     uint64_t seed;
     unsigned threads;
 };

@@ -13,8 +13,9 @@
 
 enum { QUESTION_TOKENS = 16, VOCABULARY = 32000 };
 
-/* Keys and values of a layer are held in memory: 64 MiB of doubles. */
-static const uint64_t most_key_elements = UINT64_C(1) << 23;
+/* Keys of a layer are held in memory where rows are made from them: 64 MiB of doubles. Else it is
+   the vectors of one head. */
+static const uint64_t most_key_elements = UINT64_C(1) << 23, most_head_elements = UINT64_C(1) << 24;
 
 uint64_t kvr_synth_key(uint64_t key, uint64_t part)
 {
@@ -80,13 +81,14 @@ static enum kvr_status check_qkv(const struct kvr_synth_options *options, struct
     enum kvr_status status = check_range("head dimension", options->head_dim, 16, 1024, err);
     if (status != KVR_OK)
         return status;
-    uint64_t per_token = (uint64_t)options->head_dim * options->query_heads;
-    uint64_t most = most_key_elements / per_token;
+    bool makes_rows = options->attention || options->accumulated;
+    uint64_t most = makes_rows ? most_key_elements / options->query_heads : most_head_elements;
     status = check_range("tokens and decode rows with query, key and value",
-                         options->tokens + options->decode, 1, most, err);
-    return status == KVR_OK ? status
-                            : kvr_hint(err, "the limit is 2^23 / (query heads * head "
-                                            "dimension)");
+                         options->tokens + options->decode, 1, most / options->head_dim, err);
+    if (status != KVR_OK)
+        kvr_hint(err, makes_rows ? "the limit is 2^23 / (query heads * head dimension)"
+                                 : "the limit is 2^24 / head dimension");
+    return status;
 }
 
 static enum kvr_status check_needles(const struct kvr_synth_options *options, struct kvr_error *err)
@@ -115,6 +117,21 @@ static enum kvr_status check_premise(const struct kvr_synth_options *options, st
     return KVR_OK;
 }
 
+/* What only query, key and value can give. */
+static enum kvr_status check_rows(const struct kvr_synth_options *options, struct kvr_error *err)
+{
+    if (!options->attention && !options->qkv)
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "attention: expected rows, or query, key and value, found neither");
+    if (!(options->softcap >= 0) || isinf(options->softcap))
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "softcap: expected a number of at least 0, found %g",
+                        options->softcap);
+    if (options->softcap > 0 && !options->qkv)
+        return kvr_fail(err, KVR_BAD_ARGUMENT,
+                        "softcap: expected rows from query, key and value, found head profiles");
+    return KVR_OK;
+}
+
 enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct kvr_error *err)
 {
     enum kvr_status status = check_shape(options, err);
@@ -131,6 +148,9 @@ enum kvr_status kvr_synth_check(const struct kvr_synth_options *options, struct 
     if (options->rows + options->decode == 0 && !options->accumulated && !options->columns)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "rows: expected at least one row, column sums or columns, found none");
+    status = check_rows(options, err);
+    if (status != KVR_OK)
+        return status;
     status = options->premise ? check_premise(options, err) : KVR_OK;
     return status == KVR_OK && options->qkv ? check_qkv(options, err) : status;
 }
@@ -274,6 +294,8 @@ void kvr_synth_plan_layer(struct kvr_synth_plan *plan, uint32_t layer)
     plan->layer.sink_logits = options->sink_logits;
     if (options->qkv)
         plan->layer.scale = 1 / sqrt(options->head_dim);
+    if (options->softcap > 0)
+        plan->layer.softcap = options->softcap;
     uint64_t sample_key = kvr_synth_key(options->seed, plan->sample_number);
     plan->layer_key = kvr_synth_key(sample_key, 1 + (uint64_t)layer);
 }

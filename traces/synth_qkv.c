@@ -130,7 +130,8 @@ static void compute_row(const struct qkv *qkv, uint32_t head, uint64_t position,
         double dot = 0;
         for (unsigned d = 0; d < dim; d++)
             dot += query[d] * key[d];
-        row[t] = dot * plan->layer.scale;
+        double logit = dot * plan->layer.scale, cap = plan->options->softcap;
+        row[t] = cap > 0 ? cap * tanh(logit / cap) : logit;
         greatest = row[t] > greatest ? row[t] : greatest;
     }
     for (uint64_t t = first; t <= position; t++) {

@@ -332,19 +332,32 @@ static void add_datasets(struct kvr_text *page, const struct kvr_info *info)
 
 /* ---------------------------------------------------------------------------- abilities */
 
+/* "no: needs key", "5 of 15 layers, 2 of them from query and key". */
+static void add_ability(struct kvr_columns *columns, const struct kvr_ability *ability,
+                        uint64_t layers)
+{
+    struct kvr_text cell = {0};
+    if (ability->layers == 0)
+        kvr_text_add(&cell, "no: needs %s", ability->needs);
+    else if (ability->layers == layers)
+        kvr_text_string(&cell, "all layers");
+    else
+        kvr_text_add(&cell, "%llu of %llu layers", wide(ability->layers), wide(layers));
+    if (ability->recomputed > 0 && ability->recomputed == ability->layers)
+        kvr_text_string(&cell, ", from query and key");
+    else if (ability->recomputed > 0)
+        kvr_text_add(&cell, ", %llu of them from query and key", wide(ability->recomputed));
+    kvr_columns_cell(columns, "%s", text_of(&cell));
+    kvr_text_free(&cell);
+}
+
 static void add_abilities(struct kvr_text *page, const struct kvr_info *info)
 {
     struct kvr_columns table = {0};
     for (size_t i = 0; i < KVR_ABILITIES; i++) {
         const struct kvr_ability *ability = &info->abilities[i];
         kvr_columns_cell(&table, "%s", ability->name);
-        if (ability->layers == 0)
-            kvr_columns_cell(&table, "no: needs %s", ability->needs);
-        else if (ability->layers == info->layers)
-            kvr_columns_cell(&table, "all layers");
-        else
-            kvr_columns_cell(&table, "%llu of %llu layers", wide(ability->layers),
-                             wide(info->layers));
+        add_ability(&table, ability, info->layers);
         kvr_columns_end_row(&table);
     }
     kvr_text_string(page, "\nScorers and measures that it can give\n");

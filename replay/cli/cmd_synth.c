@@ -37,10 +37,13 @@ static const struct kvr_option options_of_synth[] = {
      "fraction of the heads that get NaN rows: an early one, the last or all (0)"},
     {"--premise", NULL, "every group is in the regime in which theorem 4 binds, see above"},
     {"--ties", NULL, "many scores of a row are equal"},
+    {"--attention", "yes|no", "rows; no only with --qkv, from which they can be recomputed (yes)"},
     {"--accumulated", "yes|no", "column sums of all prefill rows (yes)"},
     {"--columns", NULL, "adds scores/gate per KV head and scores/head-gate per query head"},
-    {"--qkv", NULL, "adds query, key and value, and computes the rows from them"},
+    {"--qkv", NULL,
+     "adds query (of the recorded rows), key and value, and computes the rows from them"},
     {"--head-dim", "D", "head size with --qkv, 16 … 1024 (32)"},
+    {"--softcap", "C", "with --qkv, logits are C tanh(logit / C), 0 for no cap (0)"},
     {"--seed", "N", "another seed, another trace (0)"},
     {"--threads", "N", "threads; the trace is the same for any number (all processors, at most 4)"},
     {NULL, NULL, NULL},
@@ -188,7 +191,7 @@ static enum kvr_status read_options(const struct kvr_command *command,
                                     struct kvr_synth_options *options, struct kvr_error *err)
 {
     unsigned processors = kvr_processor_count();
-    int accumulated = 1;
+    int accumulated = 1, attention = 1;
     *options = kvr_synth_defaults();
     options->threads = processors < 4 ? processors : 4;
     enum kvr_status status = read_numbers(command, arguments, options, err);
@@ -199,9 +202,15 @@ static enum kvr_status read_options(const struct kvr_command *command,
         status = kvr_argument_double("--nan", kvr_argument(command, arguments, "--nan"), 0, 1,
                                      &options->nan_fraction, err);
     if (status == KVR_OK)
+        status = kvr_argument_double("--softcap", kvr_argument(command, arguments, "--softcap"), 0,
+                                     1e6, &options->softcap, err);
+    if (status == KVR_OK)
         status = read_word(command, arguments, "--accumulated", yes_no_words, &accumulated, err);
     if (status == KVR_OK)
+        status = read_word(command, arguments, "--attention", yes_no_words, &attention, err);
+    if (status == KVR_OK)
         status = read_storage(command, arguments, &options->storage, err);
+    options->attention = attention == 1;
     options->accumulated = accumulated == 1;
     options->mixed_heads = kvr_argument(command, arguments, "--mixed-heads") != NULL;
     options->sink_logits = kvr_argument(command, arguments, "--sink-logits") != NULL;

@@ -86,9 +86,11 @@ void kvr_print_policies(FILE *stream)
     fputs("\nAllocate: how the budget is shared among groups\n", stream);
     print_entries(stream, kvr_allocate_entries);
     fputc('\n', stream);
-    kvr_help_paragraphs(stream,
-                        "A gate also needs the attention rows of " KVR_GATE_SCORE ". Select keeps "
-                        "protected tokens first, then the highest scores, ties to the "
-                        "lower position, until the quota is full; pages by the maximum of their "
-                        "tokens, or --page-reduce.");
+    kvr_help_paragraphs(
+        stream, "Attention and accumulated that are not recorded are computed from query and "
+                "key, accumulated where the query of every prompt row is recorded. "
+                "A gate also needs the attention rows of " KVR_GATE_SCORE ". Select keeps "
+                "protected tokens first, then the highest scores, ties to the "
+                "lower position, until the quota is full; pages by the maximum of their "
+                "tokens, or --page-reduce.");
 }

@@ -211,18 +211,21 @@ static void count_abilities(struct kvr_info *info, const struct kvr_sample *samp
     struct kvr_row_count rows = kvr_count_rows(sample);
     for (size_t l = 0; l < sample->layer_count; l++) {
         const struct kvr_layer *layer = &sample->layers[l];
-        const bool able[KVR_ABILITIES] = {
-            layer->attention != NULL && rows.prefill > 0,
-            layer->attention != NULL && rows.prefill > 0,
-            layer->accumulated != NULL,
-            layer->key != NULL,
-            layer->column_count > 0,
-            layer->attention != NULL && rows.decode > 0,
-            layer->attention != NULL && layer->value != NULL,
-            layer->query != NULL && layer->key != NULL,
+        enum kvr_origin origin = kvr_layer_rows(layer), none = KVR_MISSING;
+        const enum kvr_origin origins[KVR_ABILITIES] = {
+            rows.prefill > 0 ? origin : none,
+            rows.prefill > 0 ? origin : none,
+            kvr_layer_column_sums(sample, layer),
+            layer->key != NULL ? KVR_RECORDED : none,
+            layer->column_count > 0 ? KVR_RECORDED : none,
+            rows.decode > 0 ? origin : none,
+            layer->value != NULL ? origin : none,
+            layer->query != NULL && layer->key != NULL ? KVR_RECORDED : none,
         };
-        for (size_t i = 0; i < KVR_ABILITIES; i++)
-            info->abilities[i].layers += able[i];
+        for (size_t i = 0; i < KVR_ABILITIES; i++) {
+            info->abilities[i].layers += origins[i] != KVR_MISSING;
+            info->abilities[i].recomputed += origins[i] == KVR_RECOMPUTED;
+        }
     }
 }
 
@@ -232,14 +235,16 @@ enum kvr_status kvr_info_gather(const struct kvr_trace *trace, struct kvr_info *
     *info = (struct kvr_info){
         .abilities =
             {
-                {"last", "last", "attention rows of the prompt", 0},
-                {"window", "window", "attention rows of the prompt", 0},
-                {"accumulated", "accumulated", "accumulated", 0},
-                {"key scores", "key_scores", "key", 0},
-                {"columns", "columns", "scores/<name>", 0},
-                {"future mass", "future_mass", "attention rows of decoded tokens", 0},
-                {"output error", "output_error", "attention and value", 0},
-                {"recomputation", "recomputation", "query and key", 0},
+                {"last", "last", "attention (or query and key) of the prompt", 0, 0},
+                {"window", "window", "attention (or query and key) of the prompt", 0, 0},
+                {"accumulated", "accumulated",
+                 "accumulated (or key and the query of every prompt row)", 0, 0},
+                {"key scores", "key_scores", "key", 0, 0},
+                {"columns", "columns", "scores/<name>", 0, 0},
+                {"future mass", "future_mass", "attention (or query and key) of decoded tokens", 0,
+                 0},
+                {"output error", "output_error", "value and attention (or query and key)", 0, 0},
+                {"recomputation", "recomputation", "query and key", 0, 0},
             },
     };
     struct gathering gathering = {.info = info};

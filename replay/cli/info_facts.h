@@ -49,6 +49,7 @@ struct kvr_ability {
     const char *key;   /* "key_scores", … */
     const char *needs; /* "prefill rows of attention" */
     uint64_t layers;
+    uint64_t recomputed; /* of these, where it is computed from query and key */
 };
 
 enum { KVR_ABILITIES = 8 };

@@ -142,6 +142,10 @@ void kvr_info_json(const struct kvr_trace *trace, const struct kvr_info *info,
     for (size_t i = 0; i < KVR_ABILITIES; i++)
         kvr_json_unsigned(json, info->abilities[i].key, info->abilities[i].layers);
     kvr_json_end(json);
+    kvr_json_object(json, "layers_that_recompute");
+    for (size_t i = 0; i < KVR_ABILITIES; i++)
+        kvr_json_unsigned(json, info->abilities[i].key, info->abilities[i].recomputed);
+    kvr_json_end(json);
     kvr_json_unsigned(json, "layers", info->layers);
     kvr_json_unsigned(json, "datasets", info->datasets);
     kvr_json_end(json);

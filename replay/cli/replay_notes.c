@@ -35,10 +35,11 @@ enum kvr_status kvr_replay_check_filters(const struct kvr_plan *plan,
     return KVR_OK;
 }
 
-/* What layers of the trace hold that scores are computed from: " attention, key". */
+/* What layers of the trace hold that scores are computed from: "query, key", and why that may not
+   be enough. */
 static void describe_holdings(const struct kvr_trace *trace, char *text, size_t size)
 {
-    bool held[6] = {false};
+    bool held[6] = {false}, sinks = false;
     static const char *const names[] = {"attention", "accumulated", "query",
                                         "key",       "value",       "scores"};
     for (size_t s = 0; s < trace->sample_count; s++)
@@ -50,6 +51,8 @@ static void describe_holdings(const struct kvr_trace *trace, char *text, size_t 
             held[3] |= layer->key != NULL;
             held[4] |= layer->value != NULL;
             held[5] |= layer->column_count > 0;
+            sinks |= kvr_layer_rows(layer) == KVR_MISSING && layer->sink_logits &&
+                     layer->query != NULL && layer->key != NULL;
         }
     text[0] = '\0';
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -57,6 +60,9 @@ static void describe_holdings(const struct kvr_trace *trace, char *text, size_t 
             strncat(text, text[0] != '\0' ? ", " : "", size - strlen(text) - 1);
             strncat(text, names[i], size - strlen(text) - 1);
         }
+    if (sinks)
+        strncat(text, ", but sink logits, which are not recorded, take part in its rows",
+                size - strlen(text) - 1);
 }
 
 enum kvr_status kvr_replay_check_scores(const struct kvr_plan *plan,
@@ -67,38 +73,39 @@ enum kvr_status kvr_replay_check_scores(const struct kvr_plan *plan,
         for (size_t u = 0; u < plan->use_count; u++)
             if (kvr_plan_score_in_trace(plan, &plan->scores[plan->uses[u].score], traces[i]))
                 return KVR_OK;
-    char holdings[128];
+    char holdings[160];
     describe_holdings(traces[0], holdings, sizeof holdings);
     if (plan->use_count == 0)
-        return kvr_fail(err, KVR_BAD_INPUT,
-                        "\"%s\": nothing can be replayed: scorers need attention with prompt rows, "
-                        "accumulated or scores; it holds %s",
-                        traces[0]->path, holdings);
+        return kvr_fail(
+            err, KVR_BAD_INPUT,
+            "\"%s\": nothing can be replayed: scorers need attention (or query and key) "
+            "with prompt rows, accumulated or scores; it holds %s",
+            traces[0]->path, holdings);
     const struct kvr_use *use = &plan->uses[0];
     const struct kvr_score *score = &plan->scores[use->score];
     return kvr_fail(err, KVR_BAD_INPUT,
-                    "\"%s\": nothing can be replayed: policy %s ranks by %s, which needs %s; it "
+                    "\"%s\": nothing can be replayed: policy %s ranks by %s, which needs %s%s; it "
                     "holds %s",
                     traces[0]->path, plan->policies[use->policy].label, score->label,
-                    kvr_score_needs(score), holdings);
+                    kvr_score_needs(score), kvr_score_instead(score), holdings);
 }
 
 static void note_missing(const struct kvr_plan *plan, const struct kvr_trace *trace)
 {
-    char holdings[128];
+    char holdings[160];
     describe_holdings(trace, holdings, sizeof holdings);
     for (size_t s = 0; s < plan->score_count; s++)
         if (plan->scores[s].asked && !kvr_plan_score_in_trace(plan, &plan->scores[s], trace))
-            kvr_print_line(stderr, "note: %s: cannot give scorer %s, which needs %s; it holds %s",
+            kvr_print_line(stderr, "note: %s: cannot give scorer %s, which needs %s%s; it holds %s",
                            trace->name, plan->scores[s].label, kvr_score_needs(&plan->scores[s]),
-                           holdings);
+                           kvr_score_instead(&plan->scores[s]), holdings);
     for (size_t u = 0; u < plan->use_count; u++) {
         const struct kvr_stages *stages = &plan->policies[plan->uses[u].policy];
         const struct kvr_score *score = &plan->scores[plan->uses[u].score];
         if (!stages->asked && !kvr_plan_score_in_trace(plan, score, trace))
-            kvr_print_line(stderr, "note: %s: policy %s is left out: %s needs %s; it holds %s",
+            kvr_print_line(stderr, "note: %s: policy %s is left out: %s needs %s%s; it holds %s",
                            trace->name, stages->label, score->label, kvr_score_needs(score),
-                           holdings);
+                           kvr_score_instead(score), holdings);
     }
 }
 

@@ -52,10 +52,13 @@ struct column {
 
 struct layer {
     long number, query_heads, kv_heads, window;
-    double *attention;   /* [query_heads][queries][length] or NULL */
-    double *accumulated; /* [query_heads][length] or NULL */
-    double *key;         /* [kv_heads][length][key_size] or NULL */
-    double *value;       /* [kv_heads][length][value_size] or NULL */
+    bool sink_logits;
+    double scale, softcap; /* 0: not given */
+    double *attention;     /* [query_heads][queries][length] or NULL */
+    double *accumulated;   /* [query_heads][length] or NULL */
+    double *query;         /* [query_heads][queries][key_size] or NULL */
+    double *key;           /* [kv_heads][length][key_size] or NULL */
+    double *value;         /* [kv_heads][length][value_size] or NULL */
     long key_size, value_size;
     long column_count;
     struct column *columns;
@@ -65,6 +68,7 @@ struct sample {
     char *trace, *name;
     long length, prompt, pad;
     long queries, prefill; /* recorded rows, and how many of them are at positions < prompt */
+    long *positions;       /* [queries] of the recorded rows */
     long needle_count;
     struct span *needles;
     long layer_count;
@@ -82,6 +86,10 @@ void trace_column_names(const struct trace *trace, char ***names, long *count);
 struct sample *sample_read(const struct trace *trace, long index, long layer_count,
                            const long *layers);
 void sample_free(struct sample *sample);
+
+/* Gives a layer that has query and key the rows and column sums that it lacks
+   (oracle_attention.c). */
+void recompute(const struct sample *sample, struct layer *layer);
 
 /* Reads a uint16's bits as bfloat16. */
 double bfloat16_value(unsigned bits);

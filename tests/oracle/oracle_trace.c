@@ -40,6 +40,18 @@ static long attribute(hid_t place, const char *name, long otherwise)
     return value;
 }
 
+static double real_attribute(hid_t place, const char *name)
+{
+    if (H5Aexists(place, name) <= 0)
+        return 0;
+    hid_t id = H5Aopen(place, name, H5P_DEFAULT);
+    double value;
+    if (id < 0 || H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0)
+        die(1, "attribute %s: not a number", name);
+    H5Aclose(id);
+    return value;
+}
+
 /* Is the string attribute `encoding` of a dataset "bfloat16"? Of fixed or variable length. */
 static bool is_encoded_bfloat16(hid_t dataset)
 {
@@ -189,6 +201,9 @@ static void read_layer(hid_t sample_group, const struct sample *sample, long num
     layer->query_heads = attribute(group, "query_heads", attribute(sample_group, "query_heads", 0));
     layer->kv_heads = attribute(group, "kv_heads", attribute(sample_group, "kv_heads", 0));
     layer->window = attribute(group, "sliding_window", 0);
+    layer->sink_logits = attribute(group, "sink_logits", 0) != 0;
+    layer->scale = real_attribute(group, "scale");
+    layer->softcap = real_attribute(group, "softcap");
     if (layer->kv_heads < 1 || layer->query_heads % layer->kv_heads)
         die(1, "%s: query heads are no multiple of KV heads", path);
 
@@ -212,8 +227,15 @@ static void read_layer(hid_t sample_group, const struct sample *sample, long num
         expect("value", shape[1], sample->length);
         layer->value_size = (long)shape[2];
     }
+    if ((layer->query = read_reals(group, "query", 3, shape))) {
+        expect("query", shape[0], layer->query_heads);
+        expect("query", shape[1], sample->queries);
+        if (layer->key)
+            expect("query", shape[2], layer->key_size);
+    }
     read_columns(group, sample, layer);
     H5Gclose(group);
+    recompute(sample, layer);
 }
 
 static int compare_longs(const void *a, const void *b)
@@ -258,8 +280,8 @@ static void read_rows_and_needles(hid_t group, struct sample *sample)
         sample->queries = (long)shape[0];
         for (long q = 0; q < sample->queries; q++)
             sample->prefill += positions[q] < sample->prompt;
+        sample->positions = positions;
     }
-    free(positions);
     long *ends = read_wholes(group, "needles", 2, shape);
     if (ends) {
         sample->needle_count = (long)shape[0];
@@ -296,6 +318,7 @@ void sample_free(struct sample *sample)
         struct layer *layer = &sample->layers[l];
         free(layer->attention);
         free(layer->accumulated);
+        free(layer->query);
         free(layer->key);
         free(layer->value);
         for (long i = 0; i < layer->column_count; i++) {
@@ -306,6 +329,7 @@ void sample_free(struct sample *sample)
     }
     free(sample->layers);
     free(sample->needles);
+    free(sample->positions);
     free(sample->trace);
     free(sample->name);
     free(sample);
