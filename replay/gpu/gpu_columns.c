@@ -4,15 +4,19 @@
  */
 #include <math.h>
 
+#include "replay/attention_strip.h"
 #include "replay/gpu/gpu_lane.h"
 
 enum {
-    STRIP_BYTES = 64 << 20, /* of logits, about */
-    MOST_ROWS = 1024,       /* of a strip */
-    ROW_TILE = 64,          /* as in attention.cl */
-    READ_BYTES = 4 << 20,   /* of keys that are read at a time, at most */
-    POSITION_ALIGN = 16,    /* sums of rows go by position modulo 8 */
+    STRIP_BYTES = 64 << 20,  /* of logits, about */
+    MOST_ROWS = 1024,        /* of a strip */
+    ROW_TILE = 64,           /* as in attention.cl */
+    READ_BYTES = 4 << 20,    /* of keys that are read at a time, at most */
+    BLOCK = KVR_STRIP_BLOCK, /* of positions; rows are weighed block by block */
+    LANE_ALIGN = 16,         /* and summed by position modulo 8 */
 };
+
+_Static_assert(KVR_STRIP_BLOCK == 1024, "blocks of attention.cl");
 
 struct gpu_columns {
     struct kvr_cell *cell;
@@ -20,7 +24,7 @@ struct gpu_columns {
     const struct kvr_device_host *host;
     size_t row, rows; /* query rows that are summed */
     size_t width;     /* D */
-    uint64_t first;   /* position of key 0 on the device; a multiple of POSITION_ALIGN */
+    uint64_t first;   /* position of key 0 on the device; a multiple of BLOCK */
     size_t keys;      /* on the device */
     size_t strip_rows;
     size_t read_bytes;    /* of keys at a time */
@@ -38,7 +42,7 @@ static enum kvr_status list_spans(struct gpu_columns *columns, struct kvr_error 
     if (columns->spans == NULL)
         return KVR_NO_MEMORY;
     uint64_t first = kvr_layer_first_seen(key->sample, key->layer, positions[0]);
-    columns->first = first / POSITION_ALIGN * POSITION_ALIGN;
+    columns->first = first / BLOCK * BLOCK;
     columns->keys = (size_t)(positions[columns->rows - 1] + 1 - columns->first);
     for (size_t i = 0; i < columns->rows; i++) {
         uint64_t seen = kvr_layer_first_seen(key->sample, key->layer, positions[i]);
@@ -65,6 +69,7 @@ static enum kvr_status reserve(struct gpu_columns *columns, struct kvr_error *er
     struct gpu_lane *lane = columns->lane;
     const struct kvr_layer *layer = columns->cell->key.layer;
     size_t rows = columns->strip_rows, width = columns->width;
+    size_t blocks = columns->keys / BLOCK + 1;
     const struct {
         struct kvr_buffer *buffer;
         size_t count, size;
@@ -73,7 +78,9 @@ static enum kvr_status reserve(struct gpu_columns *columns, struct kvr_error *er
         {&lane->queries, rows * width, sizeof(float)},
         {&lane->spans, columns->rows, sizeof *columns->spans},
         {&lane->strip, rows * columns->keys, sizeof(float)},
-        {&lane->factors, rows, sizeof(float)},
+        {&lane->most, rows * blocks, sizeof(float)},
+        {&lane->parts, rows * blocks, sizeof(double)},
+        {&lane->factors, rows * blocks, sizeof(float)},
         {&lane->columns, columns->cell->candidates.count, sizeof(double)},
     };
     enum kvr_status status = KVR_OK;
@@ -139,7 +146,7 @@ static enum kvr_status send_keys(struct gpu_columns *columns, struct kvr_error *
 /* Where the arrays of a strip lie and what its columns are. */
 struct strip {
     size_t row; /* among the rows that are summed */
-    uint32_t rows, first, columns;
+    uint32_t rows, first, columns, first_block, blocks;
 };
 
 static enum kvr_status launch_strip(struct gpu_columns *columns, const struct strip *strip,
@@ -159,9 +166,15 @@ static enum kvr_status launch_strip(struct gpu_columns *columns, const struct st
                    KVR_ARGUMENT(spans), KVR_ARGUMENT(scale), KVR_ARGUMENT(cap),
                    KVR_ARGUMENT(inverse), KVR_ARGUMENT(lane->strip.handle));
     if (status == KVR_OK)
-        status = GPU_LAUNCH(lane, 0, GPU_STRIP_WEIGHTS, strip->rows, err,
+        status = GPU_LAUNCH(lane, 0, GPU_STRIP_WEIGHTS, (size_t)strip->rows * strip->blocks, err,
                             KVR_ARGUMENT(lane->strip.handle), KVR_ARGUMENT(strip->first),
-                            KVR_ARGUMENT(strip->columns), KVR_ARGUMENT(spans),
+                            KVR_ARGUMENT(strip->columns), KVR_ARGUMENT(strip->first_block),
+                            KVR_ARGUMENT(strip->blocks), KVR_ARGUMENT(spans),
+                            KVR_ARGUMENT(lane->most.handle), KVR_ARGUMENT(lane->parts.handle));
+    if (status == KVR_OK)
+        status = GPU_LAUNCH(lane, 0, GPU_STRIP_FACTORS, gpu_groups(lane, strip->rows), err,
+                            KVR_ARGUMENT(strip->rows), KVR_ARGUMENT(strip->blocks),
+                            KVR_ARGUMENT(lane->most.handle), KVR_ARGUMENT(lane->parts.handle),
                             KVR_ARGUMENT(lane->factors.handle));
     return status;
 }
@@ -174,11 +187,12 @@ static enum kvr_status launch_sums(struct gpu_columns *columns, const struct str
     uint32_t from = (uint32_t)(candidates->first - columns->first);
     uint32_t count = (uint32_t)candidates->count, fresh = strip->row == 0 ? 1 : 0;
     uint64_t at = 0;
-    return GPU_LAUNCH(lane, 0, GPU_STRIP_COLUMNS, gpu_groups(lane, count), err,
-                      KVR_ARGUMENT(lane->strip.handle), KVR_ARGUMENT(strip->rows),
-                      KVR_ARGUMENT(strip->first), KVR_ARGUMENT(strip->columns), KVR_ARGUMENT(spans),
-                      KVR_ARGUMENT(lane->factors.handle), KVR_ARGUMENT(from), KVR_ARGUMENT(count),
-                      KVR_ARGUMENT(fresh), KVR_ARGUMENT(at), KVR_ARGUMENT(lane->columns.handle));
+    return GPU_LAUNCH(
+        lane, 0, GPU_STRIP_COLUMNS, gpu_groups(lane, count), err, KVR_ARGUMENT(lane->strip.handle),
+        KVR_ARGUMENT(strip->rows), KVR_ARGUMENT(strip->first), KVR_ARGUMENT(strip->columns),
+        KVR_ARGUMENT(strip->first_block), KVR_ARGUMENT(strip->blocks), KVR_ARGUMENT(spans),
+        KVR_ARGUMENT(lane->factors.handle), KVR_ARGUMENT(from), KVR_ARGUMENT(count),
+        KVR_ARGUMENT(fresh), KVR_ARGUMENT(at), KVR_ARGUMENT(lane->columns.handle));
 }
 
 static enum kvr_status sum_strip(struct gpu_columns *columns, uint64_t head, size_t row,
@@ -187,12 +201,15 @@ static enum kvr_status sum_strip(struct gpu_columns *columns, uint64_t head, siz
     struct gpu_lane *lane = columns->lane;
     size_t left = columns->rows - row;
     size_t rows = left < columns->strip_rows ? left : columns->strip_rows;
-    uint32_t first = columns->spans[row][0] / POSITION_ALIGN * POSITION_ALIGN;
+    uint32_t first = columns->spans[row][0] / LANE_ALIGN * LANE_ALIGN;
+    uint32_t end = columns->spans[row + rows - 1][1];
     const struct strip strip = {
         .row = row,
         .rows = (uint32_t)rows,
         .first = first,
-        .columns = columns->spans[row + rows - 1][1] - first,
+        .columns = end - first,
+        .first_block = first / BLOCK,
+        .blocks = (end + BLOCK - 1) / BLOCK - first / BLOCK,
     };
     enum kvr_status status = send_floats(columns, columns->cell->key.layer->query, head,
                                          columns->row + row, rows, turn, lane->queries, 0, err);

@@ -18,7 +18,7 @@ static const char *const kernel_names[GPU_KERNELS] = {
     [GPU_SORT_STEP] = "sort_step",         [GPU_SORT_CHUNKS] = "sort_chunks",
     [GPU_SORT_ORDERS] = "sort_orders",     [GPU_TO_FLOATS] = "to_floats",
     [GPU_STRIP_LOGITS] = "strip_logits",   [GPU_STRIP_WEIGHTS] = "strip_weights",
-    [GPU_STRIP_COLUMNS] = "strip_columns",
+    [GPU_STRIP_FACTORS] = "strip_factors", [GPU_STRIP_COLUMNS] = "strip_columns",
 };
 
 static const struct kvr_device_host *host_of(const struct gpu_lane *lane)
@@ -55,11 +55,11 @@ void gpu_lane_close(struct gpu_lane *lane)
 {
     const struct kvr_device_host *host = host_of(lane);
     struct kvr_buffer *const buffers[] = {
-        &lane->sums,    &lane->mass,     &lane->peak,  &lane->results, &lane->counts,
-        &lane->weights, &lane->pooled,   &lane->units, &lane->cuts,    &lane->sets,
-        &lane->sizes,   &lane->smoothed, &lane->pairs, &lane->numbers, &lane->orders,
-        &lane->keys,    &lane->queries,  &lane->spans, &lane->strip,   &lane->factors,
-        &lane->columns,
+        &lane->sums,    &lane->mass,     &lane->peak,    &lane->results, &lane->counts,
+        &lane->weights, &lane->pooled,   &lane->units,   &lane->cuts,    &lane->sets,
+        &lane->sizes,   &lane->smoothed, &lane->pairs,   &lane->numbers, &lane->orders,
+        &lane->keys,    &lane->queries,  &lane->spans,   &lane->strip,   &lane->most,
+        &lane->parts,   &lane->factors,  &lane->columns,
     };
     for (size_t i = 0; i < GPU_SLOTS; i++) {
         struct gpu_slot *slot = &lane->slots[i];

@@ -47,6 +47,7 @@ enum gpu_kernel {
     GPU_TO_FLOATS,
     GPU_STRIP_LOGITS,
     GPU_STRIP_WEIGHTS,
+    GPU_STRIP_FACTORS,
     GPU_STRIP_COLUMNS,
     GPU_KERNELS,
 };
@@ -79,7 +80,8 @@ struct gpu_lane {
     struct kvr_buffer weights, pooled, smoothed, units;
     struct kvr_buffer cuts, sets, sizes, pairs;
     struct kvr_buffer numbers, orders;
-    struct kvr_buffer keys, queries, spans, strip, factors, columns; /* of query and key */
+    struct kvr_buffer keys, queries, spans, strip, most, parts, factors,
+        columns;               /* of query and key */
     uint64_t rankings;         /* made so far: names of what is resident */
     struct kvr_buffer ranking; /* of the last one: one of the above */
 };

@@ -211,6 +211,7 @@ static enum kvr_status measure_sets(struct bench *bench, struct kvr_error *err)
 static enum kvr_status measure_strips(struct bench *bench, struct kvr_error *err)
 {
     uint32_t width = WIDTH, rows = STRIP, first = 0, columns = bench->columns, fresh = 1;
+    uint32_t blocks = (columns + 1023) / 1024;
     float scale = 0.1F, cap = 0;
     uint64_t at = 0;
     double values = (double)rows * columns;
@@ -223,18 +224,20 @@ static enum kvr_status measure_strips(struct bench *bench, struct kvr_error *err
                          KVR_ARGUMENT(scale), KVR_ARGUMENT(cap), KVR_ARGUMENT(cap), BUFFER(LOGITS)),
                 err);
     if (status == KVR_OK)
-        status = measure(bench,
-                         MEASURED("strip_weights", values * 12, 0, rows, BUFFER(LOGITS),
-                                  KVR_ARGUMENT(first), KVR_ARGUMENT(columns), BUFFER(SPANS),
-                                  BUFFER(RESULTS)),
-                         err);
+        status =
+            measure(bench,
+                    MEASURED("strip_weights", values * 12, 0, (size_t)rows * blocks, BUFFER(LOGITS),
+                             KVR_ARGUMENT(first), KVR_ARGUMENT(columns), KVR_ARGUMENT(first),
+                             KVR_ARGUMENT(blocks), BUFFER(SPANS), BUFFER(OUT), BUFFER(RESULTS)),
+                    err);
     if (status == KVR_OK)
         status = measure(bench,
                          MEASURED("strip_columns", values * 4, 0, groups_of(bench, columns),
                                   BUFFER(LOGITS), KVR_ARGUMENT(rows), KVR_ARGUMENT(first),
-                                  KVR_ARGUMENT(columns), BUFFER(SPANS), BUFFER(RESULTS),
-                                  KVR_ARGUMENT(first), KVR_ARGUMENT(columns), KVR_ARGUMENT(fresh),
-                                  KVR_ARGUMENT(at), BUFFER(SUMS)),
+                                  KVR_ARGUMENT(columns), KVR_ARGUMENT(first), KVR_ARGUMENT(blocks),
+                                  BUFFER(SPANS), BUFFER(RESULTS), KVR_ARGUMENT(first),
+                                  KVR_ARGUMENT(columns), KVR_ARGUMENT(fresh), KVR_ARGUMENT(at),
+                                  BUFFER(SUMS)),
                          err);
     return status;
 }
@@ -308,12 +311,12 @@ static enum kvr_status fill_all(struct bench *bench, struct kvr_error *err)
     } wanted[BUFFERS] = {
         {STORED, tokens * ROWS, sizeof(uint16_t), make_half},
         {VECTORS, tokens * HEADS, sizeof(float), make_float},
-        {OUT, tokens * HEADS, sizeof(uint64_t), make_zero},
+        {OUT, tokens * HEADS + STRIP * (bench->columns / 1024 + 1), sizeof(uint64_t), make_zero},
         {SUMS, tokens, sizeof(double), make_zero},
         {SETS, words * HEADS * QUOTAS, sizeof(uint64_t), make_zero},
         {CUTS, QUOTAS, 3 * sizeof(uint32_t), make_cut},
         {COUNTS, HEADS * HEADS * QUOTAS, sizeof(uint64_t), make_zero},
-        {RESULTS, 4 * STRIP, sizeof(double), make_zero},
+        {RESULTS, 5 * STRIP * (bench->columns / 1024 + 1), sizeof(double), make_zero},
         {KEYS, (size_t)bench->columns * WIDTH, sizeof(float), make_float},
         {SPANS, STRIP, 2 * sizeof(uint32_t), make_span},
         {LOGITS, (size_t)STRIP * bench->columns + tokens * ROWS + 64 * MOST_UNITS * KVR_MOST_GROUP,

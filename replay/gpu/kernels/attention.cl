@@ -1,15 +1,18 @@
 /*
  * Column sums of attention rows from query and key, strip by strip: logits of some rows at all keys
  * that they see, then weights, then sums over the strip's rows. Never T x T; each dot product is
- * made once. Every operation and its order are those of replay/attention_tile.c, so sums have the
- * host's bits: products are fused in ascending order of the width, a row's sum has eight lanes by
- * position, and exp is the same polynomial.
+ * made once. Every operation and its order are those of replay/attention_tile.c and
+ * attention_strip.c, so sums have the host's bits: products are fused in ascending order of the
+ * width, a row is weighed block by block, a block's sum has eight lanes by position, and exp is the
+ * same polynomial.
  */
 #define TILE 64u       /* rows and keys whose logits a group makes */
 #define DEPTH 16u      /* of the width that is shared at a time */
 #define TILE_KEYS 4u   /* of an item: every 16th */
 #define TILE_ROWS (1024u / KVR_GROUP)
 #define SUM_LANES 8u
+#define BLOCK 1024u /* keys that are weighed by their own greatest logit */
+#define LEAST_LOGIT (-3.402823466e+38f)
 
 /* exp(x) for x <= 0, within 2^-22 of its value; 0 below -87; NaN stays NaN. */
 FUNCTION f32 exponential(f32 x)
@@ -109,22 +112,39 @@ FUNCTION f32 greatest_of_group(LOCAL f32 *shared, f32 own)
     return most;
 }
 
-/* Logits of each row to weights, but for its factor, which goes to factors[row]. Group (row). */
-KERNEL strip_weights(GLOBAL f32 *strip, u32 first, u32 columns, GLOBAL const u32 *spans,
-                     GLOBAL u32 *factors)
+/*
+ * Logits of a row in a block to weights, but for their factor: most[row][block] becomes the
+ * greatest of them, sums[row][block] the sum of the weights. Blocks are counted from first_block
+ * on. Group (row, block).
+ */
+KERNEL strip_weights(GLOBAL f32 *strip, u32 first, u32 columns, u32 first_block, u32 blocks,
+                     GLOBAL const u32 *spans, GLOBAL f32 *most, GLOBAL f64 *sums)
 {
     LOCAL_ROOM f32 tile[KVR_GROUP];
     LOCAL_ROOM f64 lanes[SUM_LANES];
-    u32 seen = spans[GROUP_INDEX * 2] - first, end = spans[GROUP_INDEX * 2 + 1] - first;
-    GLOBAL f32 *row = strip + GROUP_INDEX * columns;
-    f32 most = -INFINITY;
+    u64 row_index = GROUP_INDEX / blocks;
+    u32 start = (first_block + (u32)(GROUP_INDEX % blocks)) * BLOCK, stop = start + BLOCK;
+    u32 seen = spans[row_index * 2], end = spans[row_index * 2 + 1];
+    seen = seen > start ? seen : start;
+    end = end < stop ? end : stop;
+    if (seen >= end) {
+        if (ITEM == 0u) {
+            most[GROUP_INDEX] = LEAST_LOGIT;
+            sums[GROUP_INDEX] = 0;
+        }
+        return;
+    }
+    seen -= first;
+    end -= first;
+    GLOBAL f32 *row = strip + row_index * columns;
+    f32 greatest = LEAST_LOGIT;
     for (u32 t = seen + ITEM; t < end; t += KVR_GROUP)
-        most = row[t] > most ? row[t] : most;
-    most = greatest_of_group(tile, most);
+        greatest = row[t] > greatest ? row[t] : greatest;
+    greatest = greatest_of_group(tile, greatest);
     f64 sum = 0;
     for (u32 base = seen / SUM_LANES * SUM_LANES; base < end; base += KVR_GROUP) {
         u32 t = base + ITEM;
-        f32 weight = t >= seen && t < end ? exponential(row[t] - most) : 0.0f;
+        f32 weight = t >= seen && t < end ? exponential(row[t] - greatest) : 0.0f;
         if (t >= seen && t < end)
             row[t] = weight;
         tile[ITEM] = weight;
@@ -138,10 +158,34 @@ KERNEL strip_weights(GLOBAL f32 *strip, u32 first, u32 columns, GLOBAL const u32
         lanes[ITEM] = sum;
     BARRIER();
     if (ITEM == 0u) {
-        sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-              ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-        factors[GROUP_INDEX] = float_bits_of_double(1.0 / sum);
+        most[GROUP_INDEX] = greatest;
+        sums[GROUP_INDEX] = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+                            ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
     }
+}
+
+/* What each row's weights in each block are to be multiplied by; NaN where the row is none. */
+KERNEL strip_factors(u32 rows, u32 blocks, GLOBAL const f32 *most, GLOBAL const f64 *sums,
+                     GLOBAL u32 *factors)
+{
+    u64 row = ITEM_INDEX;
+    if (row >= rows)
+        return;
+    most += row * blocks;
+    sums += row * blocks;
+    f32 greatest = LEAST_LOGIT;
+    for (u32 b = 0u; b < blocks; b++)
+        greatest = most[b] > greatest ? most[b] : greatest;
+    f64 total = 0;
+    for (u32 b = 0u; b < blocks; b++) {
+        f64 part = sums[b] * (f64)exponential(most[b] - greatest);
+        total += part;
+    }
+    u32 sound = total > 0 && total <= 1.7976931348623157e+308 ? 1u : 0u;
+    for (u32 b = 0u; b < blocks; b++)
+        factors[row * blocks + b] =
+            sound != 0u ? float_bits_of_double((f64)exponential(most[b] - greatest) / total)
+                        : 0x7fc00000u;
 }
 
 /* weight * factor rounded to float, subnormals included; NaN where the row is not finite. */
@@ -149,24 +193,26 @@ FUNCTION f64 share_of(f32 weight, u32 factor_bits)
 {
     f32 factor = FLOAT_OF_BITS(factor_bits), product = weight * factor;
     if (is_finite_float(factor_bits) == 0u)
-        return (f64)NAN;
+        return (f64)FLOAT_OF_BITS(0x7fc00000u);
     if (product >= 1.17549435e-38f || weight == 0.0f)
         return (f64)product;
     return double_of_float_bits(float_bits_of_double((f64)weight * (f64)factor));
 }
 
 /* sums[at + t] += the weights of column from + t, in ascending order of the rows. */
-KERNEL strip_columns(GLOBAL const f32 *strip, u32 rows, u32 first, u32 columns,
-                     GLOBAL const u32 *spans, GLOBAL const u32 *factors, u32 from, u32 count,
+KERNEL strip_columns(GLOBAL const f32 *strip, u32 rows, u32 first, u32 columns, u32 first_block,
+                     u32 blocks, GLOBAL const u32 *spans, GLOBAL const u32 *factors, u32 from, u32 count,
                      u32 fresh, u64 at, GLOBAL f64 *sums)
 {
     u32 t = (u32)ITEM_INDEX, key = from + t;
     if (t >= count)
         return;
     f64 sum = fresh != 0u ? 0 : sums[at + t];
+    u32 block = key / BLOCK - first_block;
     for (u32 row = 0u; row < rows; row++)
         if (key >= spans[row * 2u] && key < spans[row * 2u + 1u])
-            sum += share_of(strip[(u64)row * columns + (key - first)], factors[row]);
+            sum += share_of(strip[(u64)row * columns + (key - first)],
+                            factors[(u64)row * blocks + block]);
     sums[at + t] = sum;
 }
 #endif

@@ -24,8 +24,3 @@ typedef double f64;
 #define ROUND_EVEN(value) rint(value)
 #define MAGNITUDE(value) fabs(value)
 #define FUSED(a, b, c) __fmaf_rn(a, b, c)
-/* NVRTC has no headers. */
-#ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
-#define NAN __int_as_float(0x7fffffff)
-#endif
