@@ -3,13 +3,15 @@
  */
 #include "formats/base/room.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "formats/base/memory.h"
 
-enum { ALIGNMENT = 64, LEAST_BLOCK = 1 << 16 };
+enum { ALIGNMENT = 64, LEAST_BLOCK = 1 << 16, HUGE_PAGE = 1 << 21 };
 
 struct kvr_room_block {
     struct kvr_room_block *older;
@@ -25,11 +27,16 @@ static enum kvr_status add_block(struct kvr_room *room, size_t bytes, struct kvr
     struct kvr_room_block *block = kvr_alloc(1, sizeof *block, err);
     if (block == NULL)
         return KVR_NO_MEMORY;
-    block->bytes = aligned_alloc(ALIGNMENT, size);
+    /* Large blocks in huge pages, where there are such: fewer faults, and addresses found faster.
+     */
+    bool huge = size >= HUGE_PAGE;
+    block->bytes = aligned_alloc(huge ? HUGE_PAGE : ALIGNMENT, size);
     if (block->bytes == NULL) {
         free(block);
         return kvr_fail(err, KVR_NO_MEMORY, "out of memory: %zu bytes", size);
     }
+    if (huge)
+        (void)madvise(block->bytes, size, MADV_HUGEPAGE);
     block->size = size;
     block->older = room->blocks;
     room->blocks = block;
