@@ -24,12 +24,13 @@ static enum kvr_status add_block(struct kvr_room *room, size_t bytes, struct kvr
     size_t size = room->blocks != NULL ? room->blocks->size : LEAST_BLOCK;
     if (size < bytes)
         size = bytes;
+    /* Large blocks in huge pages, where there are such: fewer faults, addresses found faster. */
+    const bool huge = size >= HUGE_PAGE && size <= SIZE_MAX - HUGE_PAGE;
+    if (huge)
+        size = ((size - 1) / HUGE_PAGE + 1) * HUGE_PAGE;
     struct kvr_room_block *block = kvr_alloc(1, sizeof *block, err);
     if (block == NULL)
         return KVR_NO_MEMORY;
-    /* Large blocks in huge pages, where there are such: fewer faults, and addresses found faster.
-     */
-    bool huge = size >= HUGE_PAGE;
     block->bytes = aligned_alloc(huge ? HUGE_PAGE : ALIGNMENT, size);
     if (block->bytes == NULL) {
         free(block);
