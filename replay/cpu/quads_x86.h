@@ -68,17 +68,30 @@ KVR_TARGET static void quad_squares(const double *quads, size_t n, const double 
 }
 
 /* Bits are listed first, as offsets of their quads, then summed: adding them one by one as they are
-   found would guess wrongly at the end of every word. */
-WORD size_t list_bits(uint64_t bits, size_t word, uint32_t *offsets)
+   found would guess wrongly at the end of every word. For the same reason `step` of them, about as
+   many as a word has, are listed at a time; up to step - 1 too many, of no bit. */
+WORD __attribute__((always_inline)) size_t list_bits(uint64_t bits, size_t word, size_t step,
+                                                     uint32_t *offsets)
 {
-    size_t count = (size_t)__builtin_popcountll(bits);
-    for (size_t i = 0; i < count; i += 4)
-        for (size_t k = 0; k < 4; k++) { /* up to three too many, of no bit */
+    size_t count = (size_t)__builtin_popcountll(bits), i = 0;
+    do
+        for (size_t k = 0; k < step; k++, i++) {
             uint32_t offset = 4 * (uint32_t)(64 * word + _tzcnt_u64(bits));
             bits &= bits - 1;
             __asm__("" : "+r"(offset)); /* gathering four for one store is slower than four */
-            offsets[i + k] = offset;
+            offsets[i] = offset;
         }
+    while (i < count);
+    return count;
+}
+
+WORD __attribute__((always_inline)) size_t list_words(const uint64_t *set, const uint64_t *former,
+                                                      size_t words, size_t step, uint32_t *offsets)
+{
+    size_t count = 0;
+    for (size_t word = 0; word < words; word++)
+        count += list_bits(former != NULL ? set[word] & ~former[word] : set[word], word, step,
+                           offsets + count);
     return count;
 }
 
@@ -86,11 +99,17 @@ KVR_TARGET static void quad_masked_sums(const double *quads, const uint64_t *set
                                         const uint64_t *former, size_t words, bool any_order,
                                         double sums[4])
 {
-    uint32_t offsets[KVR_QUAD_TILE + 4];
-    size_t count = 0, i = 0;
+    uint32_t offsets[KVR_QUAD_TILE + 16];
+    size_t bits = 0, count, i = 0;
     for (size_t word = 0; word < words; word++)
-        count += list_bits(former != NULL ? set[word] & ~former[word] : set[word], word,
-                           offsets + count);
+        bits +=
+            (size_t)__builtin_popcountll(former != NULL ? set[word] & ~former[word] : set[word]);
+    if (bits <= 2 * words)
+        count = list_words(set, former, words, 4, offsets);
+    else if (bits <= 6 * words)
+        count = list_words(set, former, words, 8, offsets);
+    else
+        count = list_words(set, former, words, 16, offsets);
     /* One sum keeps the order; four hide the latency of the additions. */
     __m256d sum = _mm256_loadu_pd(sums);
     if (any_order) {
