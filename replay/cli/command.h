@@ -16,7 +16,7 @@
 
 #define KVREPLAY_VERSION "0.1.0"
 
-/* Exit statuses, as INTERFACES promises them. */
+/* Exit statuses, as the README promises them. */
 enum {
     KVR_EXIT_DONE = 0,
     KVR_EXIT_FAILED = 1,   /* an input is bad or a step failed */
