@@ -188,7 +188,7 @@ static enum kvr_status settle_chunk(struct kvr_dataset_writer *dataset, struct k
 
 static hid_t creation_properties(const struct kvr_dataset_writer *dataset)
 {
-    hid_t properties = kvr_untimed_properties(H5P_DATASET_CREATE);
+    hid_t properties = kvr_h5_untimed(H5P_DATASET_CREATE);
     const struct kvr_storage *storage = &dataset->storage;
     if (properties < 0 || storage->contiguous)
         return properties;
@@ -241,7 +241,7 @@ static enum kvr_status create_dataset(struct kvr_dataset_writer *dataset, const 
     if (dataset->dataset < 0)
         return hdf5_failed(dataset, err);
     if (dataset->storage.type.as_uint16 &&
-        kvr_put_string(dataset->dataset, "encoding", "bfloat16") < 0)
+        kvr_h5_put_string(dataset->dataset, "encoding", "bfloat16") < 0)
         return hdf5_failed(dataset, err);
     return KVR_OK;
 }

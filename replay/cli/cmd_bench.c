@@ -26,7 +26,7 @@ static const struct kvr_option options_of_bench[] = {
     {"--threads", "N", "threads of a replay (all processors)"},
     {"--rounds", "N", "runs of each, of which the best counts (3)"},
     {"--device", "NAME", "what replays, as in \"kvreplay replay\" (cpu)"},
-    {"--folder", "DIR", "where a folder for traces and tables is made, and removed (/tmp)"},
+    {"--folder", "DIR", "where a folder for traces and tables is made, and removed ($TMPDIR, or /tmp)"},
     {"--peers", "DIR",
      "compares with the Python scripts of this folder (tests/peer, if it is there)"},
     {"--python", "PROGRAM", "the Python that runs them (python3)"},
