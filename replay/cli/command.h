@@ -87,6 +87,9 @@ enum kvr_status kvr_argument_double(const char *option, const char *text, double
 enum kvr_status kvr_argument_list(const char *option, const char *text, char ***items,
                                   size_t *count, struct kvr_error *err);
 
+/* A hint for a folder of tables that cannot be read. */
+enum kvr_status kvr_hint_tables(struct kvr_error *err);
+
 /* The exit status that belongs to a status. */
 int kvr_exit_status(enum kvr_status status);
 
