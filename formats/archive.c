@@ -62,17 +62,17 @@ static enum kvr_status map_temporary(size_t size, struct mapping *mapping, struc
 {
     FILE *file = tmpfile();
     int cause = file == NULL ? errno : posix_fallocate(fileno(file), 0, (off_t)size);
-    void *bytes = MAP_FAILED;
+    mapping->size = size;
+    mapping->bytes = MAP_FAILED;
     if (cause == 0) {
-        bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+        mapping->bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
         cause = errno;
     }
     if (file != NULL)
         fclose(file);
-    if (bytes == MAP_FAILED)
+    if (mapping->bytes == MAP_FAILED)
         return kvr_fail(err, KVR_IO, "%zu bytes cannot be inflated into a temporary file: %s", size,
                         strerror(cause));
-    *mapping = (struct mapping){bytes, size};
     return KVR_OK;
 }
 

@@ -40,22 +40,27 @@ static uint64_t stride_of(const struct kvr_array_view *view, unsigned axis)
     return own < KVR_ARRAY_RANK ? view->array->stride[own] : 0;
 }
 
+uint64_t kvr_array_offset(const struct kvr_array_view *view, uint64_t i, uint64_t j)
+{
+    return view->offset + i * stride_of(view, 0) + j * stride_of(view, 1);
+}
+
 void kvr_array_read(const struct kvr_array_view *view, const uint64_t start[KVR_BLOCK_RANK],
                     const uint64_t count[KVR_BLOCK_RANK], double *values)
 {
     const struct kvr_array *array = view->array;
-    const uint64_t step[] = {stride_of(view, 0), stride_of(view, 1), stride_of(view, 2)};
+    const uint64_t step = stride_of(view, 2);
     for (uint64_t i = start[0]; i < start[0] + count[0]; i++)
         for (uint64_t j = start[1]; j < start[1] + count[1]; j++) {
             const unsigned char *row =
-                array->bytes + view->offset + i * step[0] + j * step[1] + start[2] * step[2];
-            if (step[2] == array->element_size) {
+                array->bytes + kvr_array_offset(view, i, j) + start[2] * step;
+            if (step == array->element_size) {
                 kvr_element_decode(array->type, row, (size_t)count[2], values);
                 values += count[2];
                 continue;
             }
             for (uint64_t k = 0; k < count[2]; k++)
-                kvr_element_decode(array->type, row + k * step[2], 1, values++);
+                kvr_element_decode(array->type, row + k * step, 1, values++);
         }
 }
 

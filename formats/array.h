@@ -52,6 +52,9 @@ struct kvr_array_view {
 
 uint64_t kvr_array_extent(const struct kvr_array_view *view, unsigned axis);
 
+/* Bytes from the array's first to the view's element (i, j). */
+uint64_t kvr_array_offset(const struct kvr_array_view *view, uint64_t i, uint64_t j);
+
 /* The block of a floating array as doubles, row-major and exact; it must lie within the extents. */
 void kvr_array_read(const struct kvr_array_view *view, const uint64_t start[KVR_BLOCK_RANK],
                     const uint64_t count[KVR_BLOCK_RANK], double *values);

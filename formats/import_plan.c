@@ -201,14 +201,13 @@ static enum kvr_status integers_of(const struct arrival *arrival, uint64_t b, si
         return KVR_NO_MEMORY;
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < width; j++) {
-            uint64_t offset = view.offset + i * arrival->array->stride[view.axis[0]];
-            if (width > 1)
-                offset += j * arrival->array->stride[view.axis[1]];
-            int64_t *value = &(*values)[i * width + j];
+            const uint64_t offset = kvr_array_offset(&view, i, j);
+            const uint64_t element = i * width + j;
+            int64_t *value = &(*values)[element];
             if (!kvr_array_integer(arrival->array, offset, value) || *value < INT32_MIN ||
                 *value > INT32_MAX) {
                 kvr_fail(err, KVR_BAD_INPUT, "element %llu is beyond 32 bits",
-                         (unsigned long long)(i * width + j));
+                         (unsigned long long)element);
                 return at_array(arrival, err);
             }
         }

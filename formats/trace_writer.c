@@ -116,8 +116,6 @@ enum kvr_status kvr_trace_writer_open(const char *path, const char *model, const
 
 static void close_layer(struct kvr_trace_writer *writer)
 {
-    while (writer->open != NULL)
-        kvr_dataset_writer_drop(writer->open);
     close_group(&writer->layer);
     free(writer->layer_place);
     writer->layer_place = NULL;
@@ -125,6 +123,8 @@ static void close_layer(struct kvr_trace_writer *writer)
 
 static void close_sample(struct kvr_trace_writer *writer)
 {
+    while (writer->open != NULL)
+        kvr_dataset_writer_drop(writer->open);
     close_layer(writer);
     close_group(&writer->sample);
     free(writer->sample_place);
@@ -284,9 +284,6 @@ static herr_t put_layer_attributes(const struct kvr_trace_writer *writer,
 static enum kvr_status start_layer(struct kvr_trace_writer *writer, const struct kvr_layer *layer,
                                    struct kvr_error *err)
 {
-    enum kvr_status status = close_datasets(writer, err);
-    if (status != KVR_OK)
-        return status;
     close_layer(writer);
     if (writer->sample < 0)
         return kvr_fail(err, KVR_INTERNAL, "\"%s\": a layer before its sample", writer->path);

@@ -66,8 +66,9 @@ enum kvr_status kvr_trace_writer_layer(struct kvr_trace_writer *writer,
 /*
  * Starts a dataset of the current layer: name is "attention", "accumulated", "query", "key",
  * "value" or "scores/<column>"; shape has `rank` entries. Call
- * kvr_dataset_writer_close when it is written; a dataset that is still open when the next layer or
- * sample starts, or at the end, is closed then.
+ * kvr_dataset_writer_close when it is written; a dataset that is still open when the next sample
+ * starts, or at the end, is closed then. Datasets of several layers may be open at once: a model
+ * that is run batch by batch computes every layer again and again.
  */
 enum kvr_status kvr_trace_writer_dataset(struct kvr_trace_writer *writer, const char *name,
                                          unsigned rank, const uint64_t *shape,

@@ -8,12 +8,14 @@
 #include "formats/base/memory.h"
 #include "formats/base/parallel.h"
 #include "replay/cell_run.h"
+#include "replay/memory_gate.h"
 
 struct replay {
     struct kvr_cell_run run;
     const struct kvr_progress *progress;
     size_t total, done;              /* cells of the trace, and those of earlier runs */
     struct kvr_cell_thread *threads; /* [plan->threads] */
+    struct kvr_memory_gate memory;
 };
 
 /* Writes the wanted cells to keys (NULL: only counts them). */
@@ -66,8 +68,10 @@ static enum kvr_status work(void *context, size_t index, unsigned thread, void *
     void **records = kvr_alloc(replay->run.observer_count, sizeof *records, err);
     if (records == NULL)
         return KVR_NO_MEMORY;
+    kvr_memory_gate_enter(&replay->memory);
     enum kvr_status status =
         kvr_cell_replay(&replay->run, index, &replay->threads[thread], records, err);
+    kvr_memory_gate_leave(&replay->memory, &replay->threads[thread].room);
     if (status != KVR_OK)
         discard(replay, records);
     else
@@ -164,6 +168,7 @@ enum kvr_status kvr_replay_chosen(const struct kvr_plan *plan, struct kvr_trace 
     struct kvr_cell_key *cells = kvr_alloc(replay.total, sizeof *cells, err);
     bool *wanted = kvr_alloc(plan->score_count, sizeof *wanted, err);
     replay.threads = kvr_alloc(plan->threads, sizeof *replay.threads, err);
+    kvr_memory_gate_open(&replay.memory, plan->memory, plan->threads);
     enum kvr_status status = KVR_NO_MEMORY;
     if (cells != NULL && wanted != NULL && replay.threads != NULL) {
         list_cells(plan, trace, choice, cells);
@@ -176,6 +181,7 @@ enum kvr_status kvr_replay_chosen(const struct kvr_plan *plan, struct kvr_trace 
         kvr_room_free(&replay.threads[i].room);
         kvr_select_scratch_free(&replay.threads[i].scratch);
     }
+    kvr_memory_gate_close(&replay.memory);
     free(replay.threads);
     free(wanted);
     free(cells);

@@ -69,6 +69,7 @@ struct kvr_plan {
     size_t layer_count; /* only layers of these numbers; 0: all */
     uint32_t *layers;
     unsigned threads;
+    size_t memory; /* bytes that the program should stay below, see memory_gate.h; 0: no limit */
 };
 
 /*

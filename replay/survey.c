@@ -9,6 +9,7 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/parallel.h"
+#include "replay/memory_gate.h"
 #include "replay/survey_use.h"
 
 struct survey_thread {
@@ -22,6 +23,7 @@ struct surveying {
     bool *wanted;                  /* [plan->score_count] */
     struct survey_thread *threads; /* [plan->threads] */
     struct gate_cell *gate_cells;  /* [cell_count] */
+    struct kvr_memory_gate memory;
 };
 
 bool kvr_survey_needed(const struct kvr_plan *plan)
@@ -42,15 +44,12 @@ static const struct kvr_scored *finite_scored(const struct kvr_cell *cell, size_
 }
 
 /* Copies what the uses need; each (use, cell) has its own place, so no lock is needed. */
-static enum kvr_status work(void *context, size_t index, unsigned thread_index, void **result,
-                            struct kvr_error *err)
+static enum kvr_status take_cell(const struct surveying *surveying, size_t index,
+                                 struct survey_thread *thread, struct kvr_error *err)
 {
-    const struct surveying *surveying = context;
     const struct kvr_survey *survey = surveying->survey;
     const struct kvr_plan *plan = survey->plan;
-    struct survey_thread *thread = &surveying->threads[thread_index];
     struct kvr_cell cell;
-    (void)result;
     kvr_room_reset(&thread->room);
     enum kvr_status status = kvr_cell_load(plan, surveying->wanted, surveying->trace,
                                            &survey->cells[index], &thread->room, &cell, err);
@@ -64,6 +63,17 @@ static enum kvr_status work(void *context, size_t index, unsigned thread_index, 
                                         : NULL;
     if (gate != NULL)
         status = gate_cell_take(&surveying->gate_cells[index], &cell, gate, &thread->scratch, err);
+    return status;
+}
+
+static enum kvr_status work(void *context, size_t index, unsigned thread, void **result,
+                            struct kvr_error *err)
+{
+    struct surveying *surveying = context;
+    (void)result;
+    kvr_memory_gate_enter(&surveying->memory);
+    enum kvr_status status = take_cell(surveying, index, &surveying->threads[thread], err);
+    kvr_memory_gate_leave(&surveying->memory, &surveying->threads[thread].room);
     return status;
 }
 
@@ -157,12 +167,14 @@ enum kvr_status kvr_survey_make(const struct kvr_plan *plan, struct kvr_trace *t
     *survey = (struct kvr_survey){.plan = plan, .cells = cells, .cell_count = cell_count};
     struct surveying surveying = {.survey = survey, .trace = trace};
     const struct kvr_tasks tasks = {cell_count, &surveying, work, commit, NULL};
+    kvr_memory_gate_open(&surveying.memory, plan->memory, plan->threads);
     enum kvr_status status = prepare(&surveying, err);
     if (status == KVR_OK)
         status = kvr_run_ordered(plan->threads, &tasks, err);
     if (status == KVR_OK)
         status = settle(&surveying, err);
     release(&surveying);
+    kvr_memory_gate_close(&surveying.memory);
     if (status != KVR_OK)
         kvr_survey_free(survey);
     return status;

@@ -29,8 +29,16 @@ layout() { # other versions of the program break lines elsewhere
 tidy() {
     # shellcheck disable=SC2086 # a list of flags
     flags=$(printf '%s\n' $CFLAGS | grep -v '^-W')
+    # The recorder needs the headers of llama.cpp.
+    if [ -n "${LLAMA_CFLAGS:-}" ]; then
+        cp "$scratch/sources" "$scratch/tidied"
+    else
+        echo 'skipped: the recorder, whose llama.cpp "make recorder" finds or fetches'
+        grep -Ev '^(traces/record-llama|tests/recorder)/' "$scratch/sources" >"$scratch/tidied"
+    fi
     # shellcheck disable=SC2086
-    xargs -P "$jobs" -I FILE clang-tidy --quiet FILE -- $flags <"$scratch/sources" \
+    xargs -P "$jobs" -I FILE clang-tidy --quiet FILE -- $flags ${LLAMA_CFLAGS:-} \
+        <"$scratch/tidied" \
         2>"$scratch/tidy.err" || { grep -v 'warnings\? generated' "$scratch/tidy.err"; false; }
 }
 
@@ -43,7 +51,7 @@ analyse() {
 }
 
 scripts() {
-    grep -lE '^#!.*(sh|bash)$' .ci/* tests/*.sh tests/*/*.sh traces/*.sh 2>/dev/null |
+    grep -lE '^#!.*(sh|bash)$' .ci/* tests/*.sh tests/*/*.sh traces/*.sh traces/*/*.sh 2>/dev/null |
         xargs shellcheck
 }
 

@@ -22,4 +22,6 @@ run 'numpy, h5py' trace_writer.py
 run 'numpy, h5py' import_numpy.py
 run 'numpy, h5py, torch, transformers' recorder_models.py
 run 'numpy, h5py, torch, transformers' recorder_command.py
+run 'numpy, h5py, torch, transformers' live_models.py
+run 'csv, json' study_page.py
 [ -z "$failed" ] || { echo "FAILED:$failed"; exit 1; }

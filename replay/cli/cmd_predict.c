@@ -14,7 +14,9 @@
 
 static const struct kvr_option options[] = {
     {"--live", "FILE", "live.csv: what the model did with the kept sets (required)"},
-    {"-o", "OUT", "also write predict.csv, predict_points.csv and predict_policies.csv to OUT"},
+    {"-o", "OUT",
+     "also write predict.csv, predict_points.csv, predict_policies.csv and predict_samples.csv to "
+     "OUT"},
     {"--figures", "FIGS", "also draw a scatter figure for each measure and page size into FIGS"},
     {"--format", "LIST", "of the figures: svg, pdf, png, tex (svg)"},
     {"--width", "COLUMN", "of a paper: single (3.35 in) or double (6.9 in) (single)"},
@@ -149,7 +151,8 @@ const struct kvr_command kvr_command_predict = {
     .operands = "DIR...",
     .summary = "asks whether a replay ranks policies as the model does",
     .text =
-        "Each DIR is a folder that kvreplay replay -o wrote. FILE is a table with the columns "
+        "Each DIR is a folder that kvreplay replay -o wrote, or an OUT with predict_samples.csv, "
+        "what such folders come to for each sample. FILE is a table with the columns "
         "trace, sample, policy, scorer, page_size, budget as in measures.csv, and right, logprob, "
         "logprob_full, kl: whether the answer is right (0 or 1), the mean log-probability of its "
         "tokens with exactly the kept tokens visible and with the full cache, and the divergence "

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/stat.h>
 
 #include "analysis/keep_file.h"
@@ -18,6 +22,7 @@
 #include "replay/cli/run_record.h"
 #include "replay/cli/shared_replay.h"
 #include "replay/engine.h"
+#include "replay/memory_gate.h"
 
 struct session {
     struct kvr_replay_request request;
@@ -30,16 +35,30 @@ struct session {
     double started;
 };
 
+/* The allocator keeps what is freed for later, in places of each thread: not within a limit. */
+static void keep_no_freed_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 static enum kvr_status open_traces(struct session *session, const struct kvr_arguments *arguments,
                                    struct kvr_error *err)
 {
     session->trace_count = arguments->operand_count;
+    const struct kvr_trace_options options = {
+        .cache_bytes = kvr_memory_for_chunks(session->request.plan.memory),
+    };
+    if (session->request.plan.memory > 0)
+        keep_no_freed_memory();
     session->traces = kvr_alloc(session->trace_count, sizeof *session->traces, err);
     if (session->traces == NULL)
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < session->trace_count; i++) {
         enum kvr_status status =
-            kvr_trace_open(arguments->operands[i], NULL, &session->traces[i], err);
+            kvr_trace_open(arguments->operands[i], &options, &session->traces[i], err);
         if (status != KVR_OK)
             return status;
     }

@@ -1,10 +1,11 @@
 /*
- * predict.csv, predict_points.csv and predict_policies.csv.
+ * predict.csv, predict_points.csv, predict_policies.csv and predict_samples.csv.
  */
 #include "replay/cli/predict_export.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "formats/base/outfile.h"
 #include "formats/table.h"
@@ -171,6 +172,53 @@ static void add_pairs(const struct kvr_prediction *prediction, struct kvr_text *
     }
 }
 
+/* ---- predict_samples.csv: read again by kvr_predict_data_read, hence exact: ranks know no noise
+ */
+
+static void add_samples_header(struct kvr_text *text)
+{
+    kvr_text_string(text, "trace,sample,scorer,policy,page_size,budget,held,due,bytes_known");
+    for (unsigned p = 0; p < KVR_PREDICTORS; p++)
+        kvr_text_add(text, ",%s_%s", kvr_predictors[p].name, kvr_predictors[p].pooling);
+    kvr_csv_end(text);
+}
+
+/* Samples are known by "length trace/sample" (kvr_names_pair). */
+static void add_sample_name(struct kvr_text *text, const struct kvr_predict_data *data,
+                            const char *pair)
+{
+    char *name;
+    size_t length = strtoul(pair, &name, 10);
+    for (size_t t = 0; t < data->traces.count; t++)
+        if (strlen(data->traces.items[t]) == length &&
+            strncmp(data->traces.items[t], name + 1, length) == 0)
+            kvr_csv_string(text, data->traces.items[t]);
+    kvr_csv_string(text, name + 1 + length + 1);
+}
+
+static void add_samples(const struct kvr_prediction *prediction, struct kvr_text *text)
+{
+    const struct kvr_predict_data *data = &prediction->data;
+    add_samples_header(text);
+    for (size_t s = 0; s < data->sample_count; s++)
+        for (size_t i = 0; i < data->setting_count; i++) {
+            const struct kvr_predict_setting *setting = &data->settings[i];
+            if (!setting->replayed[s])
+                continue;
+            add_sample_name(text, data, data->samples.items[s]);
+            kvr_csv_string(text, data->uses[setting->use].scorer);
+            kvr_csv_string(text, data->uses[setting->use].policy);
+            kvr_csv_unsigned(text, data->page_sizes[setting->page]);
+            kvr_csv_string(text, data->budgets.items[setting->budget]);
+            kvr_csv_unsigned(text, setting->held[s]);
+            kvr_csv_unsigned(text, setting->due[s]);
+            kvr_csv_unsigned(text, data->bytes_known);
+            for (unsigned p = 0; p < KVR_PREDICTORS; p++)
+                kvr_csv_exact(text, setting->offline[p][s]);
+            kvr_csv_end(text);
+        }
+}
+
 /* ---- files */
 
 static enum kvr_status add_table(struct kvr_tables *tables, const char *name, const char *header,
@@ -204,6 +252,8 @@ enum kvr_status kvr_predict_export(const struct kvr_prediction *prediction, cons
     if (status == KVR_OK)
         status =
             add_table(&tables, "predict_policies.csv", policies_header, prediction, add_pairs, err);
+    if (status == KVR_OK)
+        status = add_table(&tables, kvr_predict_samples_name, NULL, prediction, add_samples, err);
     if (status != KVR_OK) {
         kvr_tables_abandon(&tables);
         return status;

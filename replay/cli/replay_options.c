@@ -33,12 +33,15 @@ const struct kvr_option kvr_replay_options[] = {
     {"--samples", "LIST", "only these samples, by name (all)"},
     {"--layers", "LIST", "only these layers, by number (all)"},
     {"--threads", "N", "threads; the tables do not depend on it (one per processor)"},
+    {"--memory", "SIZE", "stay below about so much, as 500M, if one cell at a time can (no limit)"},
     {"--shard", "i/n", "only the i-th of n shares, for kvreplay merge (all)"},
     {"--resume", NULL, "keep finished samples in DIR/parts, and use those that are there"},
     {"--device", "NAME", "where to compute: cpu (cpu)"},
     {"--quiet", NULL, "no summary, notes or progress"},
     {NULL, NULL, NULL},
 };
+
+enum { KVR_LEAST_MEMORY = 32000000 };
 
 typedef enum kvr_status (*add_item)(struct kvr_plan *plan, const char *text, struct kvr_error *err);
 
@@ -165,6 +168,37 @@ static enum kvr_status parse_numbers(const struct kvr_command *command,
     return status;
 }
 
+/* "500M": decimal units. What a program of this kind needs at all is the least. */
+static enum kvr_status parse_memory(const char *text, size_t *bytes, struct kvr_error *err)
+{
+    static const struct {
+        char letter;
+        uint64_t factor;
+    } units[] = {{'k', 1000}, {'M', 1000000}, {'G', 1000000000}, {'T', 1000000000000}};
+    uint64_t number = 0, factor = 1;
+    size_t length = text != NULL ? strlen(text) : 0;
+    char digits[24];
+    if (text == NULL)
+        return KVR_OK;
+    for (size_t i = 0; i < sizeof units / sizeof *units && length > 0; i++)
+        if (text[length - 1] == units[i].letter) {
+            factor = units[i].factor;
+            length--;
+            break;
+        }
+    if (length < sizeof digits) {
+        memcpy(digits, text, length);
+        digits[length] = '\0';
+        if (kvr_parse_unsigned(digits, 1, SIZE_MAX / factor, &number) &&
+            number * factor >= KVR_LEAST_MEMORY) {
+            *bytes = (size_t)(number * factor);
+            return KVR_OK;
+        }
+    }
+    return kvr_fail(err, KVR_BAD_ARGUMENT,
+                    "--memory: expected a size of at least 32M, as 500M or 2G, found \"%s\"", text);
+}
+
 static enum kvr_status parse_filters(const struct kvr_command *command,
                                      const struct kvr_arguments *arguments, struct kvr_plan *plan,
                                      struct kvr_error *err)
@@ -239,6 +273,8 @@ enum kvr_status kvr_replay_request_parse(const struct kvr_command *command,
         status = parse_choices(command, arguments, plan, err);
     if (status == KVR_OK)
         status = parse_numbers(command, arguments, plan, err);
+    if (status == KVR_OK)
+        status = parse_memory(kvr_argument(command, arguments, "--memory"), &plan->memory, err);
     return status == KVR_OK ? parse_filters(command, arguments, plan, err) : status;
 }
 

@@ -63,6 +63,17 @@ try replay --live partly.csv --draws 200 --mix-pages --policy mean,max,tova,h2o,
 grep -E '^(trace|smollm2-niah-1k.h5,[01]),' live.csv >two.csv
 try replay --live two.csv --draws 200 --page-size 1 --policy mean,max,h2o,random --budget 0.1
 
+# Again from what an earlier run left, without the replay's tables.
+head -2 out/predict_samples.csv
+mkdir small && cp out/predict_samples.csv small
+"$KVREPLAY" predict small --live live.csv -o small --draws 400 >small.txt
+"$KVREPLAY" predict replay --live live.csv --draws 400 | diff - small.txt
+for table in predict predict_points predict_policies predict_samples; do cmp out/$table.csv small/$table.csv; done
+for line in '2s/,[0-9]*,[0-9]*,0,/,1,0,0,/' '2p' '1s/,due,/,dew,/'; do
+    mkdir -p broken && sed "$line" out/predict_samples.csv >broken/predict_samples.csv
+    try broken --live live.csv
+done
+
 # What cannot be.
 try replay
 try --live live.csv
