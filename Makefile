@@ -32,6 +32,7 @@ packages_of_demo  := build demo
 packages_of_paper := build demo
 packages_of_check := build check
 packages_of_lint  := build check lint
+packages_of_check-gpu := build check
 packages_of_asan  := build check
 packages_of_ubsan := build check
 packages_of_tsan  := build check
@@ -74,8 +75,8 @@ LIBS         := $(call libs_of,$(PKGS)) -lm -pthread
 CHECK_LIBS   := $(call libs_of,check)
 
 # ---------------------------------------------------------------------------- files
-LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c analysis/*.c plots/*.c \
-                     traces/*.c)
+LIBRARY_SOURCES := $(wildcard formats/base/*.c formats/*.c replay/*.c replay/cpu/*.c replay/gpu/*.c \
+                     analysis/*.c plots/*.c traces/*.c)
 CLI_SOURCES     := $(filter-out $(if $(MPI),%/ranks_single.c,%/ranks_mpi.c),$(wildcard replay/cli/*.c))
 SUITE_SOURCES   := $(wildcard tests/*.c)
 ORACLE_SOURCES  := $(wildcard tests/oracle/oracle*.c)
@@ -83,6 +84,9 @@ TABLES_SOURCES  := $(wildcard tests/oracle/tables*.c)
 TOOL_SOURCES    := $(wildcard tests/fuzz/*.c tests/bench/*.c)
 TEMPLATES       := $(sort $(wildcard plots/*.gp))
 TEMPLATES_C     := $(BUILD)/generated/plots/templates.c
+KERNELS         := $(sort $(wildcard replay/gpu/kernels/*.cl))
+KERNELS_C       := $(BUILD)/generated/replay/gpu/kernel_files.c
+GENERATED_C     := $(TEMPLATES_C) $(KERNELS_C)
 object           = $(patsubst %.c,$(BUILD)/%.o,$(1))
 OBJECTS         := $(call object,$(LIBRARY_SOURCES) $(CLI_SOURCES) $(SUITE_SOURCES) \
                      $(ORACLE_SOURCES) $(TABLES_SOURCES) $(TOOL_SOURCES))
@@ -100,7 +104,7 @@ say       = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 linker    = $(if $(MPI),$(MPICC),$(CC))
 link      = $(call say,LINK)$(linker) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@
 
-.PHONY: all demo paper study check record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
+.PHONY: all demo paper study check check-gpu cuda-check check-cuda record recorder check-recorder asan ubsan tsan bench fuzz lint format packages install help clean FORCE
 .DELETE_ON_ERROR:
 
 all: $(COMMAND) $(if $(filter build/release%,$(BUILD)),latest) ## builds build/kvreplay; MPI=1: for mpirun
@@ -114,7 +118,7 @@ $(BUILD)/%.o: %.c
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(HOT) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Loops over tokens are worth the longer compilation; the rest is not.
-$(call object,$(wildcard replay/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
+$(call object,$(wildcard replay/*.c replay/cpu/*.c formats/element*.c analysis/*_table.c) formats/chunk_decode.c \
     analysis/overlap.c analysis/bounds.c analysis/curve.c formats/base/shortest.c formats/base/text.c \
     formats/table.c): HOT := $(if $(filter release,$(VARIANT)),-O3)
 
@@ -142,10 +146,22 @@ $(TEMPLATES_C): $(TEMPLATES) Makefile
 	   for name in $$names; do echo "    {\"$$name\", lines_of_$$(echo $$name | tr - _)},"; done; \
 	   echo '    {NULL, NULL}};'; } > $@
 
-$(TEMPLATES_C:.c=.o): $(TEMPLATES_C)
+# So do the kernels, line by line.
+$(KERNELS_C): $(KERNELS) Makefile
+	@mkdir -p $(@D)
+	@{ echo '/* Written by the Makefile: the text of replay/gpu/kernels/NAME.cl. */'; \
+	   echo '#include <stddef.h>'; echo '#include "replay/gpu/kernels.h"'; \
+	   for file in $(KERNELS); do name=$$(basename $$file .cl); names="$$names $$name"; \
+	       echo "static const char *const lines_of_$$name[] = {"; \
+	       sed 's/[\\"]/\\&/g; s/^/    "/; s/$$/",/' $$file; echo '    NULL};'; done; \
+	   echo 'const struct kvr_kernel_file kvr_kernel_files[] = {'; \
+	   for name in $$names; do echo "    {\"$$name\", lines_of_$$name},"; done; \
+	   echo '    {NULL, NULL}};'; } > $@
+
+$(GENERATED_C:.c=.o): %.o: %.c
 	$(call say,CC)$(CC) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(LIBRARY): $(call object,$(LIBRARY_SOURCES)) $(TEMPLATES_C:.c=.o)
+$(LIBRARY): $(call object,$(LIBRARY_SOURCES)) $(GENERATED_C:.c=.o)
 	@rm -f $@
 	$(call say,AR)ar rcs $@ $^
 
@@ -181,6 +197,44 @@ $(FUZZERS) $(BENCHES): %: %.o $(LIBRARY)
 check: all $(SUITES) $(ORACLE) $(TABLES) ## runs every test; PARTS="suites golden …" chooses
 	@BUILD=$(BUILD) VARIANT=$(VARIANT) MPI=$(MPI) tests/check.sh $(PARTS)
 
+check-gpu: all $(SUITES) $(TABLES) ## runs what a device computes; DEVICE=cuda:1 chooses (opencl)
+	@BUILD=$(BUILD) VARIANT=$(VARIANT) tests/check.sh gpu
+
+# The CUDA form of the kernels, for the compilers that need no device.
+NVCC       ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+NVCC_FLAGS := -std=c++17 --fmad=false -Werror all-warnings -DKVR_GROUP=256 -DKVR_DOUBLES=1 -cubin
+CUDA_CASES ?= not-finite heads-6 tokens-65 few-rows windows-pages ties nan-zero stored-double \
+              stored-big-half qk-windows qk-heads-16 qk-not-finite rows-windows
+CUDA_PARTS := $(patsubst %,replay/gpu/kernels/%.cl,prelude_cuda numbers)
+
+cuda-check: ## compiles the kernels for CUDA, where there is nvcc
+ifeq ($(NVCC),)
+	@echo 'skipped: there is no nvcc; NVCC=... tells where it is'
+else
+	@mkdir -p $(BUILD)/generated
+	@cat $(CUDA_PARTS) $(filter-out $(CUDA_PARTS) %prelude_opencl.cl,$(KERNELS)) >$(BUILD)/generated/kernels.cu
+	@for model in sm_80 sm_90; do \
+	    $(NVCC) -arch=$$model $(NVCC_FLAGS) -o $(BUILD)/generated/kernels.$$model $(BUILD)/generated/kernels.cu && \
+	    echo "kernels compile for $$model" || exit 1; done
+endif
+
+# The CUDA host without a GPU: a stand-in driver runs the kernels as plain C.
+STAND_IN := $(BUILD)/tests/cuda/libcuda.so.1
+
+$(BUILD)/generated/tests/cuda/kernels.inc: $(KERNELS) tests/cuda/thunks.awk Makefile
+	@mkdir -p $(@D)
+	@awk -f tests/cuda/thunks.awk $(filter %/numbers.cl,$(KERNELS)) \
+	    $(filter-out %/numbers.cl %/prelude_opencl.cl %/prelude_cuda.cl,$(KERNELS)) >$@
+
+$(STAND_IN): tests/cuda/stand_in.c $(BUILD)/generated/tests/cuda/kernels.inc
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -Wmissing-prototypes,$(BASE_CFLAGS)) $(CFLAGS) -O2 -fPIC -shared \
+	    -o $@ $< -lm && ln -sf libcuda.so.1 $(@D)/libnvrtc.so.13
+
+check-cuda: all $(SUITES) $(TABLES) $(STAND_IN) ## runs the CUDA host on a stand-in for its driver
+	@export LD_LIBRARY_PATH='$(CURDIR)/$(dir $(STAND_IN))' BUILD=$(BUILD) DEVICE=cuda && \
+	$(SUITES) gpu_rows gpu_columns && tests/gpu.sh $(CUDA_CASES)
+
 record: all ## rewrites the expected output of the golden tests
 	@BUILD=$(BUILD) tests/golden.sh --record
 
@@ -198,7 +252,7 @@ bench: all $(BENCHES) ## measures speed; BENCH_OPTIONS="--sweep" as in kvreplay 
 	@$(COMMAND) bench --peers tests/peer --json $(BUILD)/bench.json $(BENCH_OPTIONS)
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
-lint: $(SUITES_H) ## layout, static analysis, layering
+lint: $(SUITES_H) $(BUILD)/generated/tests/cuda/kernels.inc ## layout, static analysis, layering
 	@CFLAGS='$(BASE_CFLAGS)' LLAMA_CFLAGS='$(shell sed -n 's/^LLAMA_CFLAGS := //p' $(LLAMA_FLAGS) \
 	    2>/dev/null)' tests/lint.sh
 
@@ -276,9 +330,9 @@ install: all ## copies the command, and the recorder if built, to $(DESTDIR)$(PR
 	@[ ! -e $(RECORDER) ] || install -m 755 $(RECORDER) '$(DESTDIR)$(PREFIX)/bin/record-llama'
 
 help: ## shows this list
-	@awk -F ':.*## ' '/^[a-z ]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
 clean: ## removes build/
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(RECORDER_OBJECTS:.o=.d) $(TEMPLATES_C:.c=.d)
+-include $(OBJECTS:.o=.d) $(RECORDER_OBJECTS:.o=.d) $(GENERATED_C:.c=.d)

@@ -60,7 +60,10 @@ static enum kvr_status heads(void *sink, void *record, const struct kvr_cell *ce
     enum kvr_status status = KVR_OK;
     for (size_t b = 0; status == KVR_OK && b < cell->plan->budget_count; b++) {
         struct kvr_overlap overlap =
-            kvr_overlap_of(sets->sets[b], count, words, sets->quotas[b], pairs, together);
+            sets->pairs != NULL
+                ? kvr_overlap_from_pairs(sets->pairs + b * count * count, count, sets->quotas[b],
+                                         sets->unions[b])
+                : kvr_overlap_of(sets->sets[b], count, words, sets->quotas[b], pairs, together);
         struct kvr_bounds bounds = kvr_bounds_of(&overlap);
         add_row(&rows->text, cell, sets, b, &overlap, &bounds);
         status = add_facts(rows, cell, sets, b, &overlap, &bounds, err);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "replay/entropy.h"
+#include "replay/scored.h"
 
 const char *kvr_head_class_name(enum kvr_head_class class)
 {
@@ -19,17 +20,6 @@ static double sum_over(const float *vector, size_t start, size_t end)
     for (size_t t = start; t < end; t++)
         sum += (double)vector[t];
     return sum;
-}
-
-static double largest(const float *vector, size_t start, size_t end)
-{
-    if (start >= end)
-        return 0;
-    float best = vector[start];
-    for (size_t t = start + 1; t < end; t++)
-        if (vector[t] > best)
-            best = vector[t];
-    return (double)best;
 }
 
 /* True if position lies in one of the first `count` needles. */
@@ -78,13 +68,14 @@ enum kvr_status kvr_census_of(const struct kvr_cell *cell, const struct kvr_scor
         return KVR_NO_MEMORY;
     for (size_t h = 0; h < scored->heads; h++) {
         const float *vector = scored->vectors + h * count;
-        raw[h] = kvr_entropy_raw(&plan->entropy, vector, count);
+        raw[h] = scored->raw_entropies != NULL ? scored->raw_entropies[h]
+                                               : kvr_entropy_raw(&plan->entropy, vector, count);
         census[h] = (struct kvr_census){
             .sink_mass = sum_over(vector, 0, sinks),
             .entropy_raw = raw[h],
             .entropy_isolated = scored->entropies[h],
             .weight_isolated = scored->weights[h],
-            .max_probability = largest(vector, sinks, count),
+            .max_probability = (double)kvr_largest(vector + sinks, count - sinks),
             .needle_mass = needle_mass(cell, vector),
         };
         census[h].class = class_of(plan, &census[h]);

@@ -5,22 +5,19 @@
 #include "analysis/bounds.h"
 #include "analysis/curve.h"
 #include "analysis/result_tables.h"
-#include "replay/select.h"
+#include "replay/backend.h"
 
 static enum kvr_status rank_heads(const struct kvr_cell *cell, const struct kvr_head_sets *sets,
-                                  const uint32_t **orders, struct kvr_error *err)
+                                  uint32_t **orders, struct kvr_error *err)
 {
-    size_t units = sets->pages->count;
-    struct kvr_select_scratch scratch = {0};
-    enum kvr_status status = KVR_OK;
-    for (size_t h = 0; status == KVR_OK && h < sets->scored->heads; h++) {
-        uint32_t *order = kvr_room_take(cell->room, units, sizeof *order, err);
-        status = order == NULL ? KVR_NO_MEMORY
-                               : kvr_rank(sets->unit_scores[h], units, order, &scratch, err);
-        orders[h] = order;
-    }
-    kvr_select_scratch_free(&scratch);
-    return status;
+    size_t units = sets->pages->count, heads = sets->scored->heads;
+    uint32_t *all = kvr_room_take(cell->room, heads * units, sizeof *all, err);
+    if (all == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t h = 0; h < heads; h++)
+        orders[h] = all + h * units;
+    struct kvr_orders wanted = {heads, units, sets->unit_scores, orders};
+    return kvr_backend_order(cell, &wanted, err);
 }
 
 /* trace … ratio: what all rows of a curve start with. */
@@ -91,12 +88,13 @@ static enum kvr_status heads(void *sink, void *record, const struct kvr_cell *ce
     size_t count = sets->scored->heads;
     struct kvr_room_mark mark = kvr_room_mark(cell->room);
     struct kvr_curve curve;
-    const uint32_t **orders = kvr_room_take(cell->room, count, sizeof *orders, err);
+    uint32_t **orders = kvr_room_take(cell->room, count, sizeof *orders, err);
     if (orders == NULL)
         return KVR_NO_MEMORY;
     enum kvr_status status = rank_heads(cell, sets, orders, err);
     if (status == KVR_OK)
-        status = kvr_curve_start(orders, count, sets->pages->count, cell->room, &curve, err);
+        status = kvr_curve_start((const uint32_t *const *)orders, count, sets->pages->count,
+                                 cell->room, &curve, err);
     if (status == KVR_OK)
         status = add_rows(&rows->text, cell, sets, &curve, err);
     kvr_room_return(cell->room, mark);

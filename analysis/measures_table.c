@@ -5,7 +5,7 @@
 
 #include "analysis/output_error.h"
 #include "analysis/result_tables.h"
-#include "replay/mass.h"
+#include "replay/kept_sums.h"
 
 static enum kvr_status begin(void *sink, const struct kvr_cell *cell, void **record,
                              struct kvr_error *err)
@@ -20,46 +20,8 @@ static enum kvr_status begin(void *sink, const struct kvr_cell *cell, void **rec
     return kvr_output_error_load(cell, judge, err);
 }
 
-/* Sums over the kept sets of all budgets: of each head's vector where it is attention, then of the
-   future's mass and peak where they apply. */
-struct kept_sums {
-    size_t heads; /* 0 where retained mass does not apply */
-    bool future;
-    double *sums; /* [budgets][heads + 2 if future] */
-};
-
-static enum kvr_status sum_kept(const struct kvr_cell *cell, const struct kvr_selection *selection,
-                                struct kept_sums *kept, struct kvr_error *err)
-{
-    const struct kvr_scored *scored = selection->scored;
-    size_t budgets = cell->plan->budget_count, count = cell->candidates.count;
-    kept->heads = scored->score->scorer->mass ? scored->heads : 0;
-    kept->future = !isnan(cell->future.mass_total);
-    size_t width = kept->heads + (kept->future ? 2 : 0);
-    kept->sums = kvr_room_take(cell->room, budgets * width, sizeof *kept->sums, err);
-    const float **heads = kvr_room_take(cell->room, kept->heads, sizeof *heads, err);
-    const uint64_t **sets = kvr_room_take(cell->room, budgets, sizeof *sets, err);
-    if (kept->sums == NULL || heads == NULL || sets == NULL)
-        return KVR_NO_MEMORY;
-    for (size_t h = 0; h < kept->heads; h++)
-        heads[h] = scored->vectors + h * count;
-    for (size_t b = 0; b < budgets; b++)
-        sets[b] = selection->kept[b].tokens;
-    const double *const future[] = {cell->future.mass, cell->future.peak};
-    const struct kvr_mass_vectors vectors = {
-        .count = count,
-        .float_count = kept->heads,
-        .floats = heads,
-        .double_count = kept->future ? 2 : 0,
-        .doubles = future,
-    };
-    kvr_mass_sums(&vectors, sets, budgets, kept->sums);
-    return KVR_OK;
-}
-
 static struct kvr_kept_fact fact_of(const struct kvr_cell *cell,
-                                    const struct kvr_selection *selection,
-                                    const struct kept_sums *kept, size_t budget)
+                                    const struct kvr_selection *selection, size_t budget)
 {
     const struct kvr_scored *scored = selection->scored;
     const struct kvr_future *future = &cell->future;
@@ -71,17 +33,18 @@ static struct kvr_kept_fact fact_of(const struct kvr_cell *cell,
         .future_peak = NAN,
         .peak_weight = future->peak_total,
     };
-    const double *sums = kept->sums + budget * (kept->heads + (kept->future ? 2 : 0));
-    if (kept->heads > 0) { /* mean over the heads; one without mass has 0 */
+    const struct kvr_kept_sums_row row = kvr_kept_sums_row(cell, scored);
+    const double *sums = selection->sums + budget * row.width;
+    if (row.heads > 0) { /* mean over the heads; one without mass has 0 */
         double sum = 0;
-        for (size_t h = 0; h < kept->heads; h++)
+        for (size_t h = 0; h < row.heads; h++)
             if (fabs(scored->totals[h]) > 0)
                 sum += sums[h] / scored->totals[h];
-        fact.retained_mass = sum / (double)kept->heads;
+        fact.retained_mass = sum / (double)row.heads;
     }
-    if (kept->future) {
-        fact.future_mass = sums[kept->heads] / future->mass_total;
-        fact.future_peak = sums[kept->heads + 1] / future->peak_total;
+    if (row.future) {
+        fact.future_mass = sums[row.heads] / future->mass_total;
+        fact.future_peak = sums[row.heads + 1] / future->peak_total;
     }
     return fact;
 }
@@ -113,10 +76,9 @@ static enum kvr_status selected(void *sink, void *record, const struct kvr_cell 
 {
     (void)sink;
     struct kvr_rows *rows = record;
-    struct kept_sums kept;
-    enum kvr_status status = sum_kept(cell, selection, &kept, err);
+    enum kvr_status status = KVR_OK;
     for (size_t b = 0; status == KVR_OK && b < cell->plan->budget_count; b++) {
-        struct kvr_kept_fact fact = fact_of(cell, selection, &kept, b);
+        struct kvr_kept_fact fact = fact_of(cell, selection, b);
         double output_error = kvr_output_error_of(cell, rows->cell_data, selection->kept[b].tokens);
         add_row(&rows->text, cell, selection, &fact, output_error);
         status = kvr_rows_add_fact(rows, &fact, err);
@@ -133,6 +95,7 @@ const struct kvr_result_table kvr_measures_table = {
     .add_fact = kvr_summary_add_kept,
     .observer =
         {
+            .reads_sums = true,
             .begin = begin,
             .selected = selected,
             .commit = kvr_rows_commit,

@@ -24,6 +24,7 @@ enum kvr_status kvr_variant_make(const struct kvr_cell *cell, const struct kvr_s
     struct kvr_scored *own = &variant->scored;
     own->entropies = kvr_room_take(cell->room, own->heads, sizeof *own->entropies, err);
     own->weights = kvr_room_take(cell->room, own->heads, sizeof *own->weights, err);
+    own->raw_entropies = NULL; /* those are of the plan's options */
     if (own->entropies == NULL || own->weights == NULL)
         return KVR_NO_MEMORY;
     const struct kvr_candidates *candidates = &variant->cell.candidates;

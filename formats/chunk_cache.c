@@ -11,6 +11,7 @@
 enum {
     LEAST_BUCKETS = 64,
     MOST_BUCKETS = 1 << 16,
+    FINISHED_SHARE = 4,   /* finished chunks have this part of the limit */
     TYPICAL_CHUNK = 4096, /* bytes; one bucket for each that the limit has room for */
 };
 
@@ -20,6 +21,7 @@ struct kvr_chunk {
     size_t size;
     size_t users;
     bool loading;
+    bool finished;                   /* while unused: no read is expected */
     struct kvr_chunk *next;          /* in its bucket */
     struct kvr_chunk *newer, *older; /* among the unused, NULL while in use */
 };
@@ -107,6 +109,7 @@ static void drop(struct kvr_chunk_cache *cache, struct kvr_chunk *chunk)
 /* Joins the ring of unused chunks next to its head, as the newest or as the oldest. */
 static void set_unused(struct kvr_chunk_cache *cache, struct kvr_chunk *chunk, bool as_oldest)
 {
+    chunk->finished = as_oldest;
     struct kvr_chunk *head = &cache->unused;
     chunk->newer = as_oldest ? head->newer : head;
     chunk->older = as_oldest ? head : head->older;
@@ -121,11 +124,16 @@ static void set_used(struct kvr_chunk *chunk)
     chunk->newer = chunk->older = NULL;
 }
 
+/* Chunks that are finished make place earlier than others: memory that was used a moment ago is
+   still in the processor's cache. */
 static void shrink(struct kvr_chunk_cache *cache)
 {
     struct kvr_chunk *head = &cache->unused;
-    while (cache->held > cache->limit && head->newer != head) {
+    while (head->newer != head) {
         struct kvr_chunk *oldest = head->newer;
+        size_t limit = oldest->finished ? cache->limit / FINISHED_SHARE : cache->limit;
+        if (cache->held <= limit)
+            break;
         head->newer = oldest->newer;
         head->newer->older = head;
         drop(cache, oldest);

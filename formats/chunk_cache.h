@@ -2,7 +2,8 @@
  * Decoded chunks that several reads share, in bounded memory.
  *
  * A chunk is decoded once, by the first thread that asks; others wait for it. What nobody uses is
- * dropped, the least recently used first, as soon as the cache holds more than its limit.
+ * dropped, the least recently used first, as soon as the cache holds more than its limit; what no
+ * later read needs, as soon as it holds more than a quarter of that.
  */
 #ifndef KVR_CHUNK_CACHE_H
 #define KVR_CHUNK_CACHE_H

@@ -99,7 +99,7 @@ static enum kvr_status undo_deflate(struct stage *stage, size_t size, struct kvr
     if (stage->size < size / MOST_EXPANSION)
         return kvr_fail(err, KVR_BAD_INPUT, "damaged, its %zu bytes cannot inflate to %zu",
                         stage->size, size);
-    unsigned char *inflated = kvr_alloc(size, 1, err);
+    unsigned char *inflated = kvr_alloc_bytes(size, err);
     if (inflated == NULL)
         return KVR_NO_MEMORY;
     if (!kvr_inflate(stage->bytes, stage->size, inflated, size)) {
@@ -114,7 +114,7 @@ static enum kvr_status undo_shuffle(struct stage *stage, size_t element, struct 
 {
     if (element < 2 || stage->size < element)
         return KVR_OK;
-    unsigned char *plain = kvr_alloc(stage->size, 1, err);
+    unsigned char *plain = kvr_alloc_bytes(stage->size, err);
     if (plain == NULL)
         return KVR_NO_MEMORY;
     unshuffle(stage->bytes, stage->size, element, plain);

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/element_cpu.h"
+#include "formats/base/cpu.h"
+#include "formats/element_wide.h"
 
-#if KVR_ELEMENT_F16C
+#if KVR_CPU_X86
 #include <immintrin.h>
 #endif
 
@@ -154,7 +155,7 @@ static void decode_halves(const unsigned char *stored, bool swap, size_t count, 
         values[i] = (double)kvr_half_to_float(load16(stored + 2 * i, swap));
 }
 
-#if KVR_ELEMENT_F16C
+#if KVR_CPU_X86
 __attribute__((target("avx,f16c"))) static void
 decode_halves_f16c(const unsigned char *stored, bool swap, size_t count, double *values)
 {
@@ -190,22 +191,14 @@ static void decode_doubles(const unsigned char *stored, bool swap, size_t count,
         values[i] = double_from_bits(load64(stored + 8 * i, swap));
 }
 
-static bool must_swap(struct kvr_element_type type)
-{
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return type.big_endian == (first == 1);
-}
-
 void kvr_element_decode(struct kvr_element_type type, const void *stored, size_t count,
                         double *values)
 {
-    const bool swap = must_swap(type);
+    const bool swap = kvr_element_must_swap(type);
     switch (type.kind) {
     case KVR_HALF:
-#if KVR_ELEMENT_F16C
-        if (kvr_element_use_f16c()) {
+#if KVR_CPU_X86
+        if (kvr_cpu_level() >= KVR_CPU_AVX2) {
             decode_halves_f16c(stored, swap, count, values);
             return;
         }
@@ -234,7 +227,7 @@ static void encode_16(unsigned mantissa, bool swap, const double *values, size_t
     }
 }
 
-#if KVR_ELEMENT_F16C
+#if KVR_CPU_X86
 /*
  * Four doubles to floats rounded to odd: cut off, with the last bit set if anything was lost. A
  * float has so many more bits than a half that rounding it to the nearest half is then the same as
@@ -289,11 +282,11 @@ static void encode_doubles(bool swap, const double *values, size_t count, unsign
 void kvr_element_encode(struct kvr_element_type type, const double *values, size_t count,
                         void *stored)
 {
-    const bool swap = must_swap(type);
+    const bool swap = kvr_element_must_swap(type);
     switch (type.kind) {
     case KVR_HALF:
-#if KVR_ELEMENT_F16C
-        if (kvr_element_use_f16c()) {
+#if KVR_CPU_X86
+        if (kvr_cpu_level() >= KVR_CPU_AVX2) {
             encode_halves_f16c(swap, values, count, stored);
             return;
         }

@@ -42,14 +42,21 @@ void kvr_element_decode(struct kvr_element_type type, const void *stored, size_t
                         double *values);
 
 /*
- * Adds rows of stored elements, column by column in ascending order of the rows: sums[t] +=
- * element (row, t) for each of `rows` rows of `count` elements that lie `count` apart. Exact
- * conversion, sums in double. kvr_element_add_squares also adds the squares to squares[t].
+ * Adds rows of stored elements, column by column in the order of the rows: sums[t] += element t of
+ * each of rows[0 … row_count-1], which have `count` elements. Exact conversion, sums in double.
+ * kvr_element_add_squares also adds the squares to squares[t].
  */
-void kvr_element_add_rows(struct kvr_element_type type, const void *stored, size_t rows,
+void kvr_element_add_rows(struct kvr_element_type type, const void *const *rows, size_t row_count,
                           size_t count, double *sums);
-void kvr_element_add_squares(struct kvr_element_type type, const void *stored, size_t rows,
-                             size_t count, double *sums, double *squares);
+void kvr_element_add_squares(struct kvr_element_type type, const void *const *rows,
+                             size_t row_count, size_t count, double *sums, double *squares);
+
+/*
+ * means[t] = sum of element t of each of rows[0 … row_count-1] / row_count: summed in double in
+ * that order, divided, rounded once. Rows have `count` elements; row_count > 0.
+ */
+void kvr_element_mean_rows(struct kvr_element_type type, const void *const *rows, size_t row_count,
+                           size_t count, float *means);
 
 /* count doubles to stored elements, rounded to nearest even. */
 void kvr_element_encode(struct kvr_element_type type, const double *values, size_t count,

@@ -142,3 +142,51 @@ enum kvr_status kvr_trace_read_chunks(struct kvr_read_request *request, struct k
     }
     return KVR_OK;
 }
+
+/* Chunks are kept in memory while they are looked at: no more than this. */
+static const uint64_t most_viewed = UINT64_C(1) << 24;
+
+enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, const void **rows,
+                                      struct kvr_row_view *view, bool *there, struct kvr_error *err)
+{
+    const uint64_t *chunk = request->stored->storage.chunk, *start = request->start;
+    const uint64_t *count = request->count, *shape = request->dataset->shape;
+    const size_t size = kvr_element_size(request->dataset->type.kind);
+    const uint64_t chunk_rows = chunks_along(request, 1), columns = chunks_along(request, 2);
+    const uint64_t first = start[1] / chunk[1], last = (start[1] + count[1] - 1) / chunk[1];
+    const uint64_t column = start[2] / chunk[2];
+    *there = column == (start[2] + count[2] - 1) / chunk[2] && last - first < KVR_VIEW_CHUNKS &&
+             (last - first + 1) * request->stored->storage.plan.bytes <= most_viewed;
+    view->finished = (start[0] + 1) % chunk[0] == 0 || start[0] + 1 == shape[0];
+    for (uint64_t j = first; *there && j <= last; j++) {
+        uint64_t number = (start[0] / chunk[0] * chunk_rows + j) * columns + column;
+        struct kvr_chunk_key key = {request->dataset->index, number};
+        struct kvr_chunk **taken = &view->chunks[view->chunk_count];
+        enum kvr_status status = kvr_chunk_cache_take(request->trace->reader->cache, key,
+                                                      load_chunk, request, taken, err);
+        if (status != KVR_OK) {
+            kvr_trace_leave_rows(request->trace, view);
+            return status;
+        }
+        view->chunk_count++;
+        const unsigned char *bytes = kvr_chunk_bytes(*taken);
+        *there = bytes != NULL;
+        for (uint64_t i = 0; bytes != NULL && i < count[1]; i++) {
+            uint64_t row = start[1] + i;
+            if (row / chunk[1] == j)
+                rows[i] = bytes + ((start[0] % chunk[0] * chunk[1] + row % chunk[1]) * chunk[2] +
+                                   start[2] % chunk[2]) *
+                                      size;
+        }
+    }
+    if (!*there)
+        kvr_trace_leave_rows(request->trace, view);
+    return KVR_OK;
+}
+
+void kvr_trace_leave_rows(struct kvr_trace *trace, struct kvr_row_view *view)
+{
+    for (size_t i = 0; i < view->chunk_count; i++)
+        kvr_chunk_cache_release(trace->reader->cache, view->chunks[i], view->finished);
+    view->chunk_count = 0;
+}

@@ -64,7 +64,7 @@ static enum kvr_status fetch(const struct kvr_read_request *request, hid_t id,
     if (size > limit)
         return kvr_fail(err, KVR_BAD_INPUT, "damaged, it stores %llu bytes where at most %llu fit",
                         (unsigned long long)size, (unsigned long long)limit);
-    chunk->bytes = kvr_alloc((size_t)size, 1, err);
+    chunk->bytes = kvr_alloc_bytes((size_t)size, err);
     if (chunk->bytes == NULL)
         return KVR_NO_MEMORY;
     chunk->size = (size_t)size;

@@ -79,6 +79,11 @@ enum kvr_status kvr_trace_read_contiguous(const struct kvr_read_request *request
                                           struct kvr_error *err);
 enum kvr_status kvr_trace_read_chunks(struct kvr_read_request *request, struct kvr_error *err);
 
+/* As kvr_trace_view_rows, for chunked data. */
+enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, const void **rows,
+                                      struct kvr_row_view *view, bool *there,
+                                      struct kvr_error *err);
+
 /* A chunk as it comes from the file: stored bytes, or decoded ones where HDF5 has to decode it. */
 struct kvr_fetched_chunk {
     unsigned char *bytes; /* allocated; NULL if the chunk was never written */

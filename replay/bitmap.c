@@ -3,6 +3,8 @@
  */
 #include "replay/bitmap.h"
 
+#include "replay/cpu/cpu_kernels.h"
+
 static unsigned lowest_bit(uint64_t word)
 {
     return (unsigned)__builtin_ctzll(word);
@@ -26,18 +28,12 @@ void kvr_bitmap_add_span(uint64_t *set, size_t start, size_t end)
 
 uint64_t kvr_bitmap_count(const uint64_t *a, size_t words)
 {
-    uint64_t count = 0;
-    for (size_t i = 0; i < words; i++)
-        count += (uint64_t)__builtin_popcountll(a[i]);
-    return count;
+    return kvr_kernels()->count_bits(a, words);
 }
 
 uint64_t kvr_bitmap_count_and(const uint64_t *a, const uint64_t *b, size_t words)
 {
-    uint64_t count = 0;
-    for (size_t i = 0; i < words; i++)
-        count += (uint64_t)__builtin_popcountll(a[i] & b[i]);
-    return count;
+    return kvr_kernels()->count_common(a, b, words);
 }
 
 uint64_t kvr_bitmap_count_span(const uint64_t *set, size_t start, size_t end)

@@ -3,7 +3,10 @@
  */
 #include "replay/candidates.h"
 
+#include <string.h>
+
 #include "replay/bitmap.h"
+#include "replay/cpu/cpu_kernels.h"
 
 struct kvr_candidates kvr_candidates_of(const struct kvr_sample *sample,
                                         const struct kvr_layer *layer, uint64_t sinks)
@@ -66,15 +69,6 @@ size_t kvr_pages_unit(const struct kvr_pages *pages, size_t t)
     return (size_t)((pages->candidates.first + t) / pages->size - pages->first_page);
 }
 
-static float page_max(const float *vector, struct kvr_range range)
-{
-    float best = vector[range.start];
-    for (size_t t = range.start + 1; t < range.end; t++)
-        if (vector[t] > best)
-            best = vector[t];
-    return best;
-}
-
 static double page_sum(const float *vector, struct kvr_range range)
 {
     double sum = 0;
@@ -83,27 +77,66 @@ static double page_sum(const float *vector, struct kvr_range range)
     return sum;
 }
 
+/* The pages between the first and the last are whole, and their tokens follow each other. */
+static void score_by_largest(const struct kvr_pages *pages, const float *vector, float *scores)
+{
+    const struct kvr_kernels *kernels = kvr_kernels();
+    for (size_t page = 0; page < pages->count; page++) {
+        struct kvr_range range = kvr_pages_tokens(pages, page);
+        size_t whole = 1;
+        if (page > 0 && page + 2 < pages->count)
+            whole = pages->count - 2;
+        kernels->page_largest(vector + range.start, whole, range.end - range.start, scores + page);
+        page += whole - 1;
+    }
+}
+
 void kvr_pages_score(const struct kvr_pages *pages, enum kvr_page_reduce reduce,
                      const float *vector, float *scores)
 {
+    if (reduce == KVR_PAGE_MAX) {
+        score_by_largest(pages, vector, scores);
+        return;
+    }
     for (size_t page = 0; page < pages->count; page++) {
         struct kvr_range range = kvr_pages_tokens(pages, page);
-        switch (reduce) {
-        case KVR_PAGE_MAX:
-            scores[page] = page_max(vector, range);
-            break;
-        case KVR_PAGE_MEAN:
-            scores[page] = (float)(page_sum(vector, range) / (double)(range.end - range.start));
-            break;
-        case KVR_PAGE_SUM:
-            scores[page] = (float)page_sum(vector, range);
-            break;
+        double sum = page_sum(vector, range);
+        scores[page] =
+            (float)(reduce == KVR_PAGE_MEAN ? sum / (double)(range.end - range.start) : sum);
+    }
+}
+
+/* The bits of `units`, each `size` times, from bit 0 on: whole words at once, a few bits of them
+   from a table. */
+static void repeat_bits(const uint64_t *units, size_t words, unsigned size, uint64_t *out)
+{
+    const unsigned each = 64 / size, step = each < 4 ? each : 4, stride = step * size;
+    const uint64_t ones = ~UINT64_C(0) >> (64 - size), mask = (UINT64_C(1) << step) - 1;
+    uint64_t table[16] = {0};
+    for (uint64_t bits = 0; bits <= mask; bits++)
+        for (unsigned i = 0; i < step; i++)
+            table[bits] |= (bits >> i & 1) * ones << (i * size);
+    for (size_t word = 0; word < words; word++) {
+        uint64_t bits = units[word / size] >> (word % size * each), repeated = table[bits & mask];
+        for (unsigned at = stride; at < 64; at += stride) {
+            bits >>= step;
+            repeated |= table[bits & mask] << at;
         }
+        out[word] = repeated;
     }
 }
 
 void kvr_pages_expand(const struct kvr_pages *pages, const uint64_t *units, uint64_t *tokens)
 {
+    const struct kvr_candidates *candidates = &pages->candidates;
+    size_t words = kvr_bitmap_words(candidates->count);
+    if (candidates->first % pages->size == 0 && pages->size < 64 && 64 % pages->size == 0) {
+        repeat_bits(units, words, (unsigned)pages->size, tokens);
+        if (candidates->count % 64 != 0)
+            tokens[words - 1] &= ~(~UINT64_C(0) << candidates->count % 64);
+        return;
+    }
+    memset(tokens, 0, words * sizeof *tokens);
     for (size_t word = 0; word < kvr_bitmap_words(pages->count); word++)
         for (uint64_t bits = units[word]; bits != 0; bits &= bits - 1) {
             size_t page = word * 64 + (size_t)__builtin_ctzll(bits);

@@ -56,7 +56,7 @@ enum kvr_page_reduce { KVR_PAGE_MAX, KVR_PAGE_MEAN, KVR_PAGE_SUM };
 void kvr_pages_score(const struct kvr_pages *pages, enum kvr_page_reduce reduce,
                      const float *vector, float *scores);
 
-/* Adds the tokens of the pages in `units` to `tokens`, a bitmap of T bits. */
+/* tokens, a bitmap of T bits, = the tokens of the pages in `units`. */
 void kvr_pages_expand(const struct kvr_pages *pages, const uint64_t *units, uint64_t *tokens);
 
 #endif

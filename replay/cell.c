@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "replay/backend.h"
 #include "replay/recompute.h"
-#include "replay/rows.h"
 
 static enum kvr_status lay_out(struct kvr_cell *cell, struct kvr_error *err)
 {
@@ -32,6 +32,7 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
                                     struct kvr_error *err)
 {
     const struct kvr_layer *layer = cell->key.layer;
+    size_t count = cell->candidates.count;
     for (size_t i = 0; i < cell->plan->score_count; i++) {
         const struct kvr_score *score = &cell->plan->scores[i];
         if ((wanted != NULL && !wanted[i]) || !kvr_score_available(score, cell->key.sample, layer))
@@ -39,58 +40,17 @@ static enum kvr_status take_vectors(struct kvr_cell *cell, const bool *wanted,
         struct kvr_scored *scored = &cell->scored[cell->scored_count++];
         scored->score = score;
         scored->heads = kvr_score_vectors(score, layer);
-        size_t values = scored->heads * cell->candidates.count;
+        size_t values = scored->heads * count;
         scored->vectors = kvr_room_take(cell->room, values, sizeof *scored->vectors, err);
         scored->totals = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         scored->weights = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
+        scored->raw_entropies = kvr_room_take(cell->room, scored->heads, sizeof(double), err);
         if (scored->vectors == NULL || scored->totals == NULL || scored->entropies == NULL ||
-            scored->weights == NULL)
+            scored->weights == NULL || scored->raw_entropies == NULL)
             return KVR_NO_MEMORY;
     }
     return KVR_OK;
-}
-
-/* The sum of a vector, or NaN where the vector is not finite. */
-static double total_of(const float *vector, size_t count)
-{
-    double total = 0;
-    for (size_t t = 0; t < count; t++) {
-        if (!isfinite(vector[t]))
-            return NAN;
-        total += (double)vector[t];
-    }
-    return total;
-}
-
-/* --nan zero: the paper's rule. */
-static void replace_not_finite(float *vector, size_t count, uint64_t *replaced)
-{
-    for (size_t t = 0; t < count; t++)
-        if (!isfinite(vector[t])) {
-            vector[t] = 0;
-            (*replaced)++;
-        }
-}
-
-static void finish_vectors(const struct kvr_cell *cell, struct kvr_scored *scored)
-{
-    size_t count = cell->candidates.count;
-    for (size_t h = 0; h < scored->heads; h++) {
-        float *vector = scored->vectors + h * count;
-        scored->totals[h] = total_of(vector, count);
-        if (isnan(scored->totals[h]) && cell->plan->nan == KVR_NAN_ZERO) {
-            replace_not_finite(vector, count, &scored->replaced);
-            scored->totals[h] = total_of(vector, count);
-        }
-        scored->not_finite += isnan(scored->totals[h]) ? 1 : 0;
-    }
-    if (scored->not_finite > 0 || !scored->score->weighted)
-        return;
-    for (size_t h = 0; h < scored->heads; h++)
-        scored->entropies[h] = kvr_entropy_isolated(
-            &cell->plan->entropy, scored->vectors + h * count, count, cell->candidates.sinks);
-    kvr_entropy_weights(scored->entropies, scored->heads, cell->plan->tau, scored->weights);
 }
 
 static void total_future(struct kvr_future *future, size_t count)
@@ -99,7 +59,14 @@ static void total_future(struct kvr_future *future, size_t count)
     future->mass_total = future->peak_total = NAN;
     if (future->row_count == 0 || !future->finite)
         return;
+    /* Adding and taking off that much rounds to multiples of 2^-24 and 2^-48: what sums and sums of
+       squares of halves are made of. */
+    const double to_sum = 0x1.8p52 * 0x1p-24, to_square = 0x1.8p52 * 0x1p-48;
+    size_t odd = 0;
     for (size_t t = 0; t < count; t++) {
+        odd += future->mass[t] < 0;
+        odd += (future->mass[t] + to_sum) - to_sum != future->mass[t];
+        odd += (future->peak[t] + to_square) - to_square != future->peak[t];
         mass += future->mass[t];
         peak += future->peak[t];
     }
@@ -107,6 +74,8 @@ static void total_future(struct kvr_future *future, size_t count)
         future->mass_total = mass;
         future->peak_total = peak;
     }
+    /* Nothing is negative then: no part of a sum is larger than the whole. */
+    future->exact = odd == 0 && mass < 0x1p28 && peak < 0x1p4;
 }
 
 static enum kvr_status refuse_not_finite(const struct kvr_cell *cell,
@@ -131,10 +100,12 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
     enum kvr_status status = lay_out(cell, err);
     if (status == KVR_OK)
         status = take_vectors(cell, wanted, err);
+    if (status == KVR_OK && plan->compute != NULL)
+        status = plan->compute->backend->enter(plan->compute, cell, err);
     if (status == KVR_OK)
         status = kvr_recompute_load(cell, err);
     if (status == KVR_OK)
-        status = kvr_rows_load(cell, err);
+        status = kvr_backend_rows(cell, err);
     if (status == KVR_OK)
         total_future(&cell->future, cell->candidates.count);
     for (size_t i = 0; status == KVR_OK && i < cell->scored_count; i++) {
@@ -143,9 +114,18 @@ enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
             status = scored->score->scorer->compute(cell, scored, err);
         if (status != KVR_OK)
             break;
-        finish_vectors(cell, scored);
-        if (scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
+        status = kvr_backend_statistics(cell, scored, err);
+        if (status == KVR_OK && scored->not_finite > 0 && plan->nan == KVR_NAN_FAIL)
             status = refuse_not_finite(cell, scored, err);
     }
+    if (status != KVR_OK)
+        kvr_cell_unload(cell);
     return status;
+}
+
+void kvr_cell_unload(struct kvr_cell *cell)
+{
+    if (cell->lane != NULL)
+        cell->lane->backend->leave(cell->lane);
+    cell->lane = NULL;
 }

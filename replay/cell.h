@@ -17,25 +17,30 @@
 #include "replay/candidates.h"
 #include "replay/plan.h"
 
+struct kvr_lane;
+
 /* The score vectors of a group under one scorer. */
 struct kvr_scored {
     const struct kvr_score *score;
     size_t heads;      /* r, or 1 where the score is recorded per KV head */
     float *vectors;    /* [heads][T] */
     double *totals;    /* [heads] sum of each vector */
+    bool exact;        /* double sums of values of a vector are exact, whatever their order */
     size_t not_finite; /* heads whose vector is not finite: the group is excluded if any */
     uint64_t replaced; /* values of the vectors that --nan zero replaced by 0 */
     /* Of finite vectors of a weighted score: sink-isolated entropy and weight in the group,
      * [heads]. */
     double *entropies;
     double *weights;
+    double *raw_entropies; /* with the sinks; NULL where nobody has computed them */
 };
 
 /* Sums over the group's heads and all decode rows, per candidate (MEASURES §9). */
 struct kvr_future {
     size_t row_count; /* decode rows; 0: nothing below applies */
     bool finite;      /* every decode row is finite at every candidate */
-    double *mass;     /* [T] sum of a */
+    bool exact;       /* double sums over candidates are exact, whatever their order */
+    double *mass;     /* [T] sum of a; NULL without decode rows */
     double *peak;     /* [T] sum of a^2 */
     /* Sums of both over the candidates; NaN without decode rows, where one is not finite, or where
        the sum is 0: then no future measure applies. */
@@ -66,17 +71,22 @@ struct kvr_cell {
                                         cannot be had */
     double *column_sums;             /* [r][T] of query and key, where a score needs them and they
                                         are not recorded; else NULL */
+    struct kvr_lane *lane;           /* on the device that computes; NULL: the CPU does all */
     struct kvr_room *room;           /* of this thread; memory taken lives as long as the cell */
 };
 
 /*
  * Loads the cell `key` into *cell with memory of `room`, those scores i of the plan for which
  * wanted[i] (NULL: all). Errors are those of reading, or
- * KVR_BAD_INPUT with the place if a vector is not finite and the plan says `fail`.
+ * KVR_BAD_INPUT with the place if a vector is not finite and the plan says `fail`. A loaded cell is
+ * given back with kvr_cell_unload.
  */
 enum kvr_status kvr_cell_load(const struct kvr_plan *plan, const bool *wanted,
                               struct kvr_trace *trace, const struct kvr_cell_key *key,
                               struct kvr_room *room, struct kvr_cell *cell, struct kvr_error *err);
+
+/* Gives back what the cell holds of a device; its other memory is the room's. */
+void kvr_cell_unload(struct kvr_cell *cell);
 
 /* True if the sample has needles and this one lies among the layer's candidates. */
 static inline bool kvr_cell_holds_needle(const struct kvr_cell *cell, size_t needle)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const double guard = 1e-12;
+static const double guard = KVR_ENTROPY_GUARD;
 
 static double shannon(const float *vector, size_t count, double divisor)
 {
@@ -28,6 +28,11 @@ static double minimum(const float *vector, size_t count, double divisor)
     return 0 - log(fmax(best / divisor, guard));
 }
 
+double kvr_entropy_collision(double squares)
+{
+    return 0 - log(fmax(squares, guard));
+}
+
 static double collision(const float *vector, size_t count, double divisor)
 {
     double sum = 0;
@@ -35,7 +40,7 @@ static double collision(const float *vector, size_t count, double divisor)
         double p = (double)vector[t] / divisor;
         sum += p * p;
     }
-    return 0 - log(fmax(sum, guard));
+    return kvr_entropy_collision(sum);
 }
 
 static double general(const float *vector, size_t count, double divisor, double alpha)

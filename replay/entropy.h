@@ -14,6 +14,9 @@
 /* -ln 1e-12: the entropy of a head that holds nothing outside its sinks. */
 #define KVR_ENTROPY_EMPTY 27.631021115928547
 
+/* What a logarithm's argument, and the sum that is divided by, is at least. */
+#define KVR_ENTROPY_GUARD 1e-12
+
 struct kvr_entropy_options {
     double alpha;    /* > 0; HUGE_VAL for min-entropy */
     uint64_t window; /* only the last `window` candidates, renormalised (def. 6); 0: all */
@@ -29,6 +32,9 @@ double kvr_entropy_raw(const struct kvr_entropy_options *options, const float *v
  */
 double kvr_entropy_isolated(const struct kvr_entropy_options *options, const float *vector,
                             size_t count, size_t sinks);
+
+/* H_2 from the sum of squares. */
+double kvr_entropy_collision(double squares);
 
 /* weights[h] = softmax_h(-entropies[h] / tau) over `heads` heads; tau > 0. */
 void kvr_entropy_weights(const double *entropies, size_t heads, double tau, double *weights);

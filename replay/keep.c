@@ -9,8 +9,7 @@
 
 #include "replay/bitmap.h"
 
-/* Adds the first `quota` protected units to the set. */
-static void add_protected(struct kvr_protected protected, uint64_t quota, uint64_t *set)
+void kvr_keep_protected(struct kvr_protected protected, uint64_t quota, uint64_t *set)
 {
     size_t recent = protected.count - protected.last;
     size_t first = quota < protected.first ? (size_t)quota : protected.first;
@@ -46,7 +45,7 @@ static enum kvr_status keep_masked(struct kvr_protected protected, const float *
     enum kvr_status status =
         kvr_select_top(masked, protected.count, free_quotas, count, sets, scratch, err);
     for (size_t i = 0; status == KVR_OK && i < count; i++)
-        add_protected(protected, quotas[i], sets[i]);
+        kvr_keep_protected(protected, quotas[i], sets[i]);
     return status;
 }
 

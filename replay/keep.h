@@ -6,6 +6,9 @@
 
 #include "replay/selection.h"
 
+/* Adds the first `quota` protected units to the set. */
+void kvr_keep_protected(struct kvr_protected protected, uint64_t quota, uint64_t *set);
+
 /*
  * sets[i] = the quotas[i] first units in select order: protected ones, then falling score, ties to
  * the lower index. What is protected follows from protect_quotas[i], which matters only where a

@@ -17,7 +17,8 @@
 
 /* Any function but commit and discard may be NULL. */
 struct kvr_observer {
-    void *state; /* given to every function; not written before commit */
+    void *state;     /* given to every function; not written before commit */
+    bool reads_sums; /* `selected` reads selection->sums */
 
     /* The survey of a sample, before any of its cells is committed; only where policies need one.
      */

@@ -28,6 +28,8 @@ enum kvr_nan_rule {
     KVR_NAN_FAIL,    /* the replay stops */
 };
 
+struct kvr_compute;
+
 /* One policy under one score: the rows of a table follow these in order. */
 struct kvr_use {
     size_t score, policy; /* indices into the plan's lists */
@@ -69,6 +71,7 @@ struct kvr_plan {
     size_t layer_count; /* only layers of these numbers; 0: all */
     uint32_t *layers;
     unsigned threads;
+    struct kvr_compute *compute; /* the device that computes, not owned; NULL: the CPU */
     size_t memory; /* bytes that the program should stay below, see memory_gate.h; 0: no limit */
 };
 

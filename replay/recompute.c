@@ -4,7 +4,10 @@
  */
 #include "replay/recompute.h"
 
+#include <string.h>
+
 #include "replay/attention.h"
+#include "replay/backend.h"
 
 static bool needs_sums(const struct kvr_cell *cell)
 {
@@ -36,20 +39,27 @@ static size_t first_row(const struct kvr_cell *cell, bool sums)
     return first;
 }
 
-static enum kvr_status add_prefill_rows(struct kvr_cell *cell, struct kvr_attention *attention,
-                                        struct kvr_error *err)
+enum kvr_status kvr_recompute_columns(struct kvr_cell *cell, struct kvr_attention *attention,
+                                      struct kvr_row_range rows, struct kvr_error *err)
 {
-    const struct kvr_row_range rows = kvr_prefill_rows(cell->key.sample);
     size_t count = cell->candidates.count, r = cell->key.ratio;
     enum kvr_status status = KVR_OK;
-    cell->column_sums = kvr_room_take_zeroed(cell->room, r * count, sizeof(double), err);
-    if (cell->column_sums == NULL)
-        return KVR_NO_MEMORY;
+    memset(cell->column_sums, 0, r * count * sizeof *cell->column_sums);
     for (size_t h = 0; status == KVR_OK && h < r; h++)
         status = kvr_attention_add(attention, (uint64_t)cell->key.group * r + h, rows.begin,
                                    rows.end - rows.begin, cell->candidates.first, count,
                                    cell->column_sums + h * count, err);
     return status;
+}
+
+static enum kvr_status add_prefill_rows(struct kvr_cell *cell, struct kvr_attention *attention,
+                                        struct kvr_error *err)
+{
+    const struct kvr_row_range rows = kvr_prefill_rows(cell->key.sample);
+    cell->column_sums =
+        kvr_room_take(cell->room, cell->key.ratio * cell->candidates.count, sizeof(double), err);
+    return cell->column_sums != NULL ? kvr_backend_columns(cell, attention, rows, err)
+                                     : KVR_NO_MEMORY;
 }
 
 enum kvr_status kvr_recompute_load(struct kvr_cell *cell, struct kvr_error *err)

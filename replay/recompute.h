@@ -15,4 +15,9 @@
  */
 enum kvr_status kvr_recompute_load(struct kvr_cell *cell, struct kvr_error *err);
 
+/* cell->column_sums = the sums of these query rows, head by head; each column in ascending order of
+   the rows. At least one row. */
+enum kvr_status kvr_recompute_columns(struct kvr_cell *cell, struct kvr_attention *attention,
+                                      struct kvr_row_range rows, struct kvr_error *err);
+
 #endif

@@ -13,10 +13,14 @@ enum kvr_reduce_scope {
     KVR_REDUCE_LAYER,   /* one vector for all groups of the layer that are not excluded */
 };
 
+/* How a reduction that makes one vector computes it. */
+enum kvr_pool_kind { KVR_POOL_NONE, KVR_POOL_MEAN, KVR_POOL_MAX, KVR_POOL_SUM, KVR_POOL_ENTROPY };
+
 struct kvr_reduce {
     const char *name;
     const char *summary;
     enum kvr_reduce_scope scope;
+    enum kvr_pool_kind kind;
     /*
      * out[t] from vectors [heads][T], in double in head order, rounded once to float. `weights`
      * [heads] are the sink-isolated entropy weights, used by `entropy` alone. NULL for NOTHING.

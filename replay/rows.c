@@ -8,9 +8,14 @@
 #include <string.h>
 
 #include "replay/attention.h"
+#include "replay/survey.h"
 
 enum {
-    BLOCK_BYTES = 1 << 19, /* rows are read in blocks of about this size */
+    WHOLE_BYTES = 1 << 21, /* all rows of a head, or of a part of its tokens, are read at once */
+    PART_BYTES = 1 << 15,  /* if that much of each row is: less makes too many reads */
+    CHUNK_BYTES = 1 << 23, /* the same where rows lie in chunks, which are decoded whole */
+    BLOCK_BYTES = 1 << 19, /* else rows are read in blocks of about this size */
+    KEPT_BYTES = 1 << 25,  /* decoded chunks of a cell that all threads together can keep */
     MADE_ROWS =
         24, /* made together of query and key: with fewer, keys are passed over more often */
 };
@@ -19,41 +24,47 @@ enum {
 struct row_sum {
     struct kvr_scored *scored;
     struct kvr_row_range rows;
-    double *sum; /* [T] */
+    double *sum; /* [heads][tile], or [tile] for head after head; NULL where all rows are at hand at
+                    once */
 };
 
 struct row_stream {
     struct kvr_cell *cell;
     size_t sum_count;
     struct row_sum *sums;
-    struct kvr_row_range rows; /* every row that a score or the future needs */
     size_t decode_start;
     struct kvr_element_type type;
-    unsigned char *block; /* [block_rows][T] elements of that type */
-    size_t block_rows;
+    /* Of the pass under way. */
+    struct kvr_row_range rows;
+    bool by_rows;         /* heads pass inside rows, not rows inside heads */
+    size_t tile;          /* tokens that are read at a time */
+    size_t block_rows;    /* rows that are */
+    unsigned char *block; /* [block_rows][tile] elements of that type, where they have to be read */
+    const void **at;      /* [block_rows] where the rows are */
 };
 
-static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *stream,
-                                      struct kvr_error *err)
+/* A part of a head that is at hand. */
+struct row_block {
+    size_t head;
+    size_t first, rows;  /* query rows */
+    size_t token, width; /* candidates */
+};
+
+/* Which scores are over rows, and every row that they or the future need. */
+static enum kvr_status list_sums(struct kvr_cell *cell, struct row_stream *stream,
+                                 struct kvr_error *err)
 {
     const struct kvr_sample *sample = cell->key.sample;
-    size_t count = cell->candidates.count;
-    *stream = (struct row_stream){.cell = cell, .type = {.kind = KVR_FLOAT}};
+    *stream = (struct row_stream){
+        .cell = cell,
+        .decode_start = kvr_sample_decode_start(sample),
+        .type = {.kind = KVR_FLOAT, .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__},
+    };
     if (cell->attention == NULL)
         stream->type = cell->key.layer->attention->type;
-    else
-        stream->type.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    size_t row_bytes = count * kvr_element_size(stream->type.kind);
-    stream->decode_start = kvr_sample_decode_start(sample);
     stream->rows = (struct kvr_row_range){stream->decode_start, sample->query_count};
-    stream->sums = kvr_room_take(cell->room, cell->scored_count, sizeof *stream->sums, err);
-    stream->block_rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
-    if (cell->attention != NULL && stream->block_rows < MADE_ROWS)
-        stream->block_rows = MADE_ROWS;
-    if (stream->block_rows > sample->query_count)
-        stream->block_rows = sample->query_count;
-    stream->block = kvr_room_take(cell->room, stream->block_rows, row_bytes, err);
-    if (stream->sums == NULL || stream->block == NULL)
+    stream->sums = kvr_room_take_zeroed(cell->room, cell->scored_count, sizeof *stream->sums, err);
+    if (stream->sums == NULL)
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < cell->scored_count; i++) {
         struct kvr_scored *scored = &cell->scored[i];
@@ -63,109 +74,268 @@ static enum kvr_status prepare_stream(struct kvr_cell *cell, struct row_stream *
         struct row_sum *sum = &stream->sums[stream->sum_count++];
         sum->scored = scored;
         sum->rows = kvr_score_rows(scored->score, sample);
-        sum->sum = kvr_room_take(cell->room, count, sizeof *sum->sum, err);
-        if (sum->sum == NULL)
-            return KVR_NO_MEMORY;
         if (sum->rows.begin < stream->rows.begin)
             stream->rows.begin = sum->rows.begin;
     }
     return KVR_OK;
 }
 
-/* What rows [first, first + rows) of the block and `wanted` have in common. */
-static struct kvr_row_range common_rows(size_t first, size_t rows, struct kvr_row_range wanted)
+/* Whether chunks would be decoded anew for every head, because a head's rows push them out. */
+static bool must_pass_by_rows(const struct row_stream *stream)
 {
-    size_t begin = first > wanted.begin ? first : wanted.begin;
-    size_t end = first + rows < wanted.end ? first + rows : wanted.end;
-    return (struct kvr_row_range){begin, end > begin ? end : begin};
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_dataset *dataset = cell->key.layer->attention;
+    if (cell->attention != NULL || !dataset->chunked || dataset->chunk[0] < 2)
+        return false;
+    double bytes = (double)kvr_element_size(dataset->type.kind) * (double)cell->candidates.count *
+                   (double)(stream->rows.end - stream->rows.begin) * (double)cell->key.ratio;
+    return bytes * (double)cell->plan->threads > KEPT_BYTES;
 }
 
-static void add_block(struct row_stream *stream, size_t first, size_t rows)
+/* All rows at once where they fit; of contiguous data a part of their tokens; else some rows, those
+   of a chunk if every head is to have them. */
+static void plan_blocks(struct row_stream *stream)
 {
-    struct kvr_cell *cell = stream->cell;
-    struct kvr_element_type type = stream->type;
-    size_t count = cell->candidates.count, row_bytes = count * kvr_element_size(type.kind);
-    for (size_t i = 0; i < stream->sum_count; i++) {
-        struct kvr_row_range common = common_rows(first, rows, stream->sums[i].rows);
-        kvr_element_add_rows(type, stream->block + (common.begin - first) * row_bytes,
-                             common.end - common.begin, count, stream->sums[i].sum);
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_dataset *dataset = cell->attention == NULL ? cell->key.layer->attention : NULL;
+    const bool chunked = dataset != NULL && dataset->chunked;
+    const size_t row_bytes = cell->candidates.count * kvr_element_size(stream->type.kind);
+    const size_t rows = stream->rows.end - stream->rows.begin;
+    size_t fit = (chunked ? CHUNK_BYTES : WHOLE_BYTES) / row_bytes;
+    stream->tile = cell->candidates.count;
+    if (stream->by_rows) {
+        fit = fit < dataset->chunk[1] ? fit : (size_t)dataset->chunk[1];
+    } else if (rows > fit && dataset != NULL && !chunked && rows <= WHOLE_BYTES / PART_BYTES) {
+        stream->tile = WHOLE_BYTES / kvr_element_size(stream->type.kind) / rows / 64 * 64;
+        fit = rows;
+    } else if (rows > fit) {
+        fit = BLOCK_BYTES / row_bytes;
     }
-    const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
-    struct kvr_row_range common = common_rows(first, rows, decoded);
-    if (common.end > common.begin)
-        kvr_element_add_squares(type, stream->block + (common.begin - first) * row_bytes,
-                                common.end - common.begin, count, cell->future.mass,
-                                cell->future.peak);
+    if (cell->attention != NULL && fit < MADE_ROWS)
+        fit = MADE_ROWS;
+    fit = fit > 0 ? fit : 1;
+    stream->block_rows = fit < rows ? fit : rows;
 }
 
-/* Rows [row, row + rows) of a head at the candidates, into the block. */
-static enum kvr_status read_block(struct row_stream *stream, uint64_t head, size_t row, size_t rows,
-                                  struct kvr_error *err)
+/* Whether a score's rows pass. */
+static bool passes(const struct row_stream *stream, const struct row_sum *sum)
 {
-    const struct kvr_cell *cell = stream->cell;
-    const struct kvr_candidates *candidates = &cell->candidates;
-    if (cell->attention != NULL)
-        return kvr_attention_rows(cell->attention, head, row, rows, candidates->first,
-                                  candidates->count, (float *)(void *)stream->block, err);
-    const uint64_t start[] = {head, row, candidates->first};
-    const uint64_t size[] = {1, rows, candidates->count};
-    return kvr_trace_read_stored(cell->trace, cell->key.layer->attention, start, size,
-                                 stream->block, err);
+    return sum->rows.begin >= stream->rows.begin && sum->rows.end <= stream->rows.end;
 }
 
-static enum kvr_status stream_head(struct row_stream *stream, uint64_t head, struct kvr_error *err)
+static enum kvr_status take_blocks(struct row_stream *stream, struct kvr_error *err)
 {
     const struct kvr_cell *cell = stream->cell;
-    for (size_t i = 0; i < stream->sum_count; i++)
-        memset(stream->sums[i].sum, 0, cell->candidates.count * sizeof(double));
-    for (size_t row = stream->rows.begin; row < stream->rows.end;) {
-        size_t rows = stream->rows.end - row;
-        if (rows > stream->block_rows)
-            rows = stream->block_rows;
-        enum kvr_status status = read_block(stream, head, row, rows, err);
-        if (status != KVR_OK)
-            return status;
-        add_block(stream, row, rows);
-        row += rows;
+    bool whole = stream->block_rows >= stream->rows.end - stream->rows.begin;
+    size_t sum_size = stream->tile * (stream->by_rows ? cell->key.ratio : 1);
+    stream->block = kvr_room_take(cell->room, stream->block_rows * stream->tile,
+                                  kvr_element_size(stream->type.kind), err);
+    stream->at = kvr_room_take(cell->room, stream->block_rows, sizeof *stream->at, err);
+    if (stream->block == NULL || stream->at == NULL)
+        return KVR_NO_MEMORY;
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        struct row_sum *sum = &stream->sums[i];
+        sum->sum = NULL;
+        if (whole || !passes(stream, sum))
+            continue;
+        sum->sum = kvr_room_take_zeroed(cell->room, sum_size, sizeof *sum->sum, err);
+        if (sum->sum == NULL)
+            return KVR_NO_MEMORY;
     }
     return KVR_OK;
 }
 
-static void round_means(const struct row_sum *sum, size_t head, size_t count)
+/* What the rows of the block and `wanted` have in common. */
+static struct kvr_row_range common_rows(const struct row_block *block, struct kvr_row_range wanted)
 {
-    double rows = (double)(sum->rows.end - sum->rows.begin);
-    float *vector = sum->scored->vectors + head * count;
-    for (size_t t = 0; t < count; t++)
-        vector[t] = (float)(sum->sum[t] / rows);
+    size_t begin = block->first > wanted.begin ? block->first : wanted.begin;
+    size_t end = block->first + block->rows;
+    end = end < wanted.end ? end : wanted.end;
+    return (struct kvr_row_range){begin, end > begin ? end : begin};
 }
 
-/* A value that is not finite makes its column's sum so, whatever is added after it. */
-static bool all_finite(const double *values, size_t count)
+static void add_block(struct row_stream *stream, const struct row_block *block)
+{
+    struct kvr_cell *cell = stream->cell;
+    const struct kvr_element_type type = stream->type;
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        const struct row_sum *sum = &stream->sums[i];
+        struct kvr_row_range common = common_rows(block, sum->rows);
+        const void *const *rows = stream->at + (common.begin - block->first);
+        if (common.begin == common.end)
+            continue;
+        if (sum->sum != NULL)
+            kvr_element_add_rows(type, rows, common.end - common.begin, block->width,
+                                 sum->sum + (stream->by_rows ? block->head * stream->tile : 0));
+        else
+            kvr_element_mean_rows(type, rows, common.end - common.begin, block->width,
+                                  sum->scored->vectors + block->head * cell->candidates.count +
+                                      block->token);
+    }
+    const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
+    struct kvr_row_range common = common_rows(block, decoded);
+    if (common.end > common.begin)
+        kvr_element_add_squares(type, stream->at + (common.begin - block->first),
+                                common.end - common.begin, block->width,
+                                cell->future.mass + block->token, cell->future.peak + block->token);
+}
+
+/* Finds the block where it lies in memory, or reads or makes it; what is held in `view` must be
+   left. */
+static enum kvr_status fetch_block(struct row_stream *stream, const struct row_block *block,
+                                   struct kvr_row_view *view, struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    const struct kvr_dataset *dataset = cell->key.layer->attention;
+    const uint64_t head = (uint64_t)cell->key.group * cell->key.ratio + block->head;
+    const uint64_t start[] = {head, block->first, cell->candidates.first + block->token};
+    const uint64_t size[] = {1, block->rows, block->width};
+    bool there = false;
+    *view = (struct kvr_row_view){.chunk_count = 0};
+    if (cell->attention == NULL) {
+        enum kvr_status status =
+            kvr_trace_view_rows(cell->trace, dataset, start, size, stream->at, view, &there, err);
+        if (status != KVR_OK || there)
+            return status;
+    }
+    const size_t row_bytes = block->width * kvr_element_size(stream->type.kind);
+    for (size_t row = 0; row < block->rows; row++)
+        stream->at[row] = stream->block + row * row_bytes;
+    if (cell->attention != NULL)
+        return kvr_attention_rows(cell->attention, head, block->first, block->rows, start[2],
+                                  block->width, (float *)(void *)stream->block, err);
+    return kvr_trace_read_stored(cell->trace, dataset, start, size, stream->block, err);
+}
+
+static enum kvr_status pass_block(struct row_stream *stream, const struct row_block *block,
+                                  struct kvr_error *err)
+{
+    struct kvr_row_view view;
+    enum kvr_status status = fetch_block(stream, block, &view, err);
+    if (status != KVR_OK)
+        return status;
+    add_block(stream, block);
+    view.finished &= !kvr_survey_needed(stream->cell->plan); /* else cells are loaded again */
+    kvr_trace_leave_rows(stream->cell->trace, &view);
+    return KVR_OK;
+}
+
+/* Sums of a head over all rows of the pass become means, and 0 for the next head. */
+static void round_means(const struct row_stream *stream, const struct row_block *block)
+{
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        const struct row_sum *sum = &stream->sums[i];
+        if (sum->sum == NULL)
+            continue;
+        double rows = (double)(sum->rows.end - sum->rows.begin);
+        double *from = sum->sum + (stream->by_rows ? block->head * stream->tile : 0);
+        float *vector = sum->scored->vectors + block->head * stream->cell->candidates.count;
+        for (size_t t = 0; t < block->width; t++) {
+            vector[block->token + t] = (float)(from[t] / rows);
+            from[t] = 0;
+        }
+    }
+}
+
+/* Head after head, tile after tile, all rows. */
+static enum kvr_status pass_heads(struct row_stream *stream, struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    size_t count = cell->candidates.count;
+    enum kvr_status status = KVR_OK;
+    for (size_t head = 0; head < cell->key.ratio; head++)
+        for (size_t token = 0; token < count; token += stream->tile) {
+            size_t left = count - token;
+            struct row_block block = {.head = head, .token = token};
+            block.width = left < stream->tile ? left : stream->tile;
+            for (block.first = stream->rows.begin; block.first < stream->rows.end;
+                 block.first += block.rows) {
+                block.rows = stream->rows.end - block.first;
+                if (block.rows > stream->block_rows)
+                    block.rows = stream->block_rows;
+                status = pass_block(stream, &block, err);
+                if (status != KVR_OK)
+                    return status;
+            }
+            round_means(stream, &block);
+        }
+    return status;
+}
+
+/* The rows of a chunk after those of another, every head. */
+static enum kvr_status pass_rows(struct row_stream *stream, struct kvr_error *err)
+{
+    const struct kvr_cell *cell = stream->cell;
+    size_t chunk_rows = (size_t)cell->key.layer->attention->chunk[1];
+    struct row_block block = {.first = stream->rows.begin, .width = stream->tile};
+    for (; block.first < stream->rows.end; block.first += block.rows) {
+        block.rows = chunk_rows - block.first % chunk_rows;
+        if (block.rows > stream->block_rows)
+            block.rows = stream->block_rows;
+        if (block.rows > stream->rows.end - block.first)
+            block.rows = stream->rows.end - block.first;
+        for (block.head = 0; block.head < cell->key.ratio; block.head++) {
+            enum kvr_status status = pass_block(stream, &block, err);
+            if (status != KVR_OK)
+                return status;
+        }
+    }
+    for (block.head = 0; block.head < cell->key.ratio; block.head++)
+        round_means(stream, &block);
+    return KVR_OK;
+}
+
+static enum kvr_status pass_range(struct row_stream *stream, struct kvr_row_range rows,
+                                  bool by_rows, struct kvr_error *err)
+{
+    stream->rows = rows;
+    stream->by_rows = by_rows;
+    if (rows.begin >= rows.end)
+        return KVR_OK;
+    struct kvr_room_mark mark = kvr_room_mark(stream->cell->room);
+    plan_blocks(stream);
+    enum kvr_status status = take_blocks(stream, err);
+    if (status == KVR_OK)
+        status = by_rows ? pass_rows(stream, err) : pass_heads(stream, err);
+    kvr_room_return(stream->cell->room, mark);
+    return status;
+}
+
+bool kvr_rows_finite(const double *sums, size_t count)
 {
     double check = 0;
     for (size_t t = 0; t < count; t++)
-        check += values[t] * 0;
+        check += sums[t] * 0;
     return !isnan(check);
 }
 
 static enum kvr_status load_rows(struct kvr_cell *cell, struct kvr_error *err)
 {
     size_t count = cell->candidates.count;
+    struct kvr_future *future = &cell->future;
     struct row_stream stream;
-    enum kvr_status status = prepare_stream(cell, &stream, err);
-    if (status != KVR_OK || stream.rows.begin >= stream.rows.end)
+    enum kvr_status status = list_sums(cell, &stream, err);
+    const struct kvr_row_range all = stream.rows;
+    if (status != KVR_OK || all.begin >= all.end)
         return status;
-    cell->future.row_count = stream.rows.end - stream.decode_start;
-    cell->future.mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
-    cell->future.peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
-    if (cell->future.mass == NULL || cell->future.peak == NULL)
-        return KVR_NO_MEMORY;
-    for (size_t h = 0; status == KVR_OK && h < cell->key.ratio; h++) {
-        status = stream_head(&stream, (uint64_t)cell->key.group * cell->key.ratio + h, err);
-        for (size_t i = 0; status == KVR_OK && i < stream.sum_count; i++)
-            round_means(&stream.sums[i], h, count);
+    future->row_count = all.end - stream.decode_start;
+    if (future->row_count > 0) {
+        future->mass = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
+        future->peak = kvr_room_take_zeroed(cell->room, count, sizeof(double), err);
+        if (future->mass == NULL || future->peak == NULL)
+            return KVR_NO_MEMORY;
     }
-    cell->future.finite = all_finite(cell->future.mass, count);
+    /* Decode rows are summed over heads, too: always head after head, so that sums are the same. */
+    const struct kvr_row_range prompt = {all.begin, stream.decode_start};
+    const struct kvr_row_range decoded = {stream.decode_start, all.end};
+    if (must_pass_by_rows(&stream)) {
+        status = pass_range(&stream, prompt, true, err);
+        if (status == KVR_OK)
+            status = pass_range(&stream, decoded, false, err);
+    } else {
+        status = pass_range(&stream, all, false, err);
+    }
+    future->finite = future->row_count == 0 || kvr_rows_finite(future->mass, count);
     return status;
 }
 

@@ -4,6 +4,9 @@
 #ifndef KVR_ROWS_H
 #define KVR_ROWS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "formats/base/status.h"
 #include "replay/cell.h"
 
@@ -13,5 +16,9 @@
  * order, divided in double and rounded once to float (MEASURES §1).
  */
 enum kvr_status kvr_rows_load(struct kvr_cell *cell, struct kvr_error *err);
+
+/* Whether sums over rows are finite; a value that is not makes its column's sum so, whatever is
+   added after it. */
+bool kvr_rows_finite(const double *sums, size_t count);
 
 #endif

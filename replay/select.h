@@ -15,13 +15,12 @@
 
 /* Room for one thread; kvr_select_scratch_free releases it. Zero-initialised is empty. */
 struct kvr_select_scratch {
-    uint32_t *keys;
-    size_t key_capacity;
-    uint32_t *order;
-    size_t order_capacity;
-    uint32_t *rest;
-    size_t rest_capacity;
+    void *bytes;
+    size_t capacity;
 };
+
+/* At least `needed` bytes, aligned to 64, with any contents; NULL if there is no memory. */
+void *kvr_select_room(struct kvr_select_scratch *scratch, size_t needed, struct kvr_error *err);
 
 void kvr_select_scratch_free(struct kvr_select_scratch *scratch);
 
@@ -33,6 +32,13 @@ void kvr_select_scratch_free(struct kvr_select_scratch *scratch);
 enum kvr_status kvr_select_top(const float *scores, size_t n, const uint64_t *quotas, size_t count,
                                uint64_t *const *sets, struct kvr_select_scratch *scratch,
                                struct kvr_error *err);
+
+/* order[0 … n-1] = indices by falling score, ties by rising index: a stable radix sort. */
+enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,
+                         struct kvr_select_scratch *scratch, struct kvr_error *err);
+
+/* The rank of index i without sorting: how many scores stand before it. */
+size_t kvr_rank_of(const float *scores, size_t n, size_t i);
 
 /* order[0 … n-1] = indices by falling score, ties by rising index: a stable radix sort. */
 enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,

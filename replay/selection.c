@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "replay/backend.h"
 #include "replay/bitmap.h"
 #include "replay/keep.h"
 
@@ -20,32 +21,6 @@ size_t kvr_selection_smooth_length(const struct kvr_stages *stages,
 {
     uint64_t recent = stages->protect.recent;
     return recent < candidates->count ? candidates->count - (size_t)recent : 0;
-}
-
-/* Scores per unit of one vector: the vector itself at page size 1. */
-static float *unit_scores_of(const struct kvr_cell *cell, const struct kvr_pages *pages,
-                             enum kvr_page_reduce reduce, float *vector, struct kvr_error *err)
-{
-    if (pages->size == 1)
-        return vector;
-    float *scores = kvr_room_take(cell->room, pages->count, sizeof *scores, err);
-    if (scores != NULL)
-        kvr_pages_score(pages, reduce, vector, scores);
-    return scores;
-}
-
-/* The vector as it is ranked at token granularity. */
-static float *smoothed(const struct kvr_cell *cell, const struct kvr_stages *stages, float *vector,
-                       struct kvr_error *err)
-{
-    if (stages->smooth.kind == KVR_SMOOTH_NONE)
-        return vector;
-    float *out = kvr_room_take(cell->room, cell->candidates.count, sizeof *out, err);
-    if (out != NULL)
-        kvr_smooth_apply(stages->smooth, vector,
-                         kvr_selection_smooth_length(stages, &cell->candidates),
-                         cell->candidates.count, out);
-    return out;
 }
 
 /* [budgets] bitmaps of `bits` bits, uninitialised. */
@@ -76,113 +51,80 @@ enum kvr_status kvr_head_sets_make(const struct kvr_cell *cell, const struct kvr
                                    struct kvr_select_scratch *scratch, struct kvr_head_sets *sets,
                                    struct kvr_error *err)
 {
-    size_t budgets = cell->plan->budget_count, heads = scored->heads;
+    static const struct kvr_protect nothing = {0};
     *sets = (struct kvr_head_sets){.scored = scored, .pages = pages};
     uint64_t *quotas = take_quotas(cell, pages, err);
     sets->quotas = quotas;
-    sets->unit_scores = kvr_room_take(cell->room, heads, sizeof *sets->unit_scores, err);
-    sets->sets = kvr_room_take(cell->room, budgets, sizeof *sets->sets, err);
-    if (quotas == NULL || sets->unit_scores == NULL || sets->sets == NULL)
+    if (quotas == NULL)
         return KVR_NO_MEMORY;
-    for (size_t b = 0; b < budgets; b++) {
-        sets->sets[b] = kvr_room_take(cell->room, heads, sizeof **sets->sets, err);
-        if (sets->sets[b] == NULL)
-            return KVR_NO_MEMORY;
-    }
-    for (size_t h = 0; h < heads; h++) {
-        float *vector = scored->vectors + h * cell->candidates.count;
-        sets->unit_scores[h] = unit_scores_of(cell, pages, cell->plan->page_reduce, vector, err);
-        uint64_t **own = take_sets(cell, pages->count, err);
-        if (sets->unit_scores[h] == NULL || own == NULL)
-            return KVR_NO_MEMORY;
-        enum kvr_status status =
-            kvr_select_top(sets->unit_scores[h], pages->count, quotas, budgets, own, scratch, err);
-        if (status != KVR_OK)
-            return status;
-        for (size_t b = 0; b < budgets; b++)
-            sets->sets[b][h] = own[b];
-    }
-    return KVR_OK;
+    struct kvr_ranking ranking = {
+        .scored = scored,
+        .reduce = kvr_reduce_find("head"),
+        .pages = pages,
+        .page_reduce = cell->plan->page_reduce,
+    };
+    struct kvr_ranking_sets kept = {
+        .protect = &nothing,
+        .quotas = quotas,
+        .protect_quotas = quotas,
+        .count = cell->plan->budget_count,
+        .counted = true,
+    };
+    enum kvr_status status = kvr_backend_score(cell, &ranking, err);
+    if (status == KVR_OK)
+        status = kvr_backend_keep(cell, &ranking, &kept, scratch, err);
+    sets->unit_scores = ranking.unit_scores;
+    sets->sets = kept.sets;
+    sets->pairs = kept.pairs;
+    sets->unions = kept.unions;
+    return status;
 }
 
 /* Reduce and smooth: the vectors that the policy ranks, one or one a head. */
 static enum kvr_status make_scores(const struct kvr_cell *cell, struct kvr_selection *selection,
-                                   const struct kvr_allotment *allotment, struct kvr_error *err)
+                                   const struct kvr_allotment *allotment,
+                                   struct kvr_ranking *ranking, struct kvr_error *err)
 {
-    const struct kvr_scored *scored = selection->scored;
     const struct kvr_stages *stages = selection->stages;
-    size_t count = cell->candidates.count;
-    float *vectors = scored->vectors;
-    selection->vector_count = scored->heads;
-    if (stages->reduce->scope != KVR_REDUCE_NOTHING) {
-        bool layer = allotment != NULL && allotment->layer_vector != NULL;
-        float *pooled =
-            layer ? allotment->layer_vector : kvr_room_take(cell->room, count, sizeof *pooled, err);
-        if (pooled == NULL)
-            return KVR_NO_MEMORY;
-        if (!layer)
-            stages->reduce->pool(vectors, scored->heads, count, scored->weights, pooled);
-        selection->pooled = vectors = pooled;
-        selection->vector_count = 1;
-    }
-    float **scores = kvr_room_take(cell->room, selection->vector_count, sizeof *scores, err);
-    if (scores == NULL)
-        return KVR_NO_MEMORY;
-    for (size_t v = 0; v < selection->vector_count; v++) {
-        float *vector = smoothed(cell, stages, vectors + v * count, err);
-        scores[v] = vector == NULL ? NULL
-                                   : unit_scores_of(cell, selection->pages,
-                                                    kvr_selection_page_reduce(cell->plan, stages),
-                                                    vector, err);
-        if (scores[v] == NULL)
-            return KVR_NO_MEMORY;
-    }
-    selection->unit_scores = scores;
-    return KVR_OK;
-}
-
-/* [budgets][vectors] places for bitmaps. */
-static uint64_t ***take_own(const struct kvr_cell *cell, size_t vectors, struct kvr_error *err)
-{
-    size_t budgets = cell->plan->budget_count;
-    uint64_t ***own = kvr_room_take(cell->room, budgets, sizeof *own, err);
-    uint64_t **all = kvr_room_take(cell->room, budgets * vectors, sizeof *all, err);
-    if (own == NULL || all == NULL)
-        return NULL;
-    for (size_t b = 0; b < budgets; b++)
-        own[b] = all + b * vectors;
-    return own;
+    ranking->layer_vector = allotment != NULL ? allotment->layer_vector : NULL;
+    ranking->smooth = stages->smooth;
+    ranking->smooth_length = kvr_selection_smooth_length(stages, &cell->candidates);
+    ranking->page_reduce = kvr_selection_page_reduce(cell->plan, stages);
+    enum kvr_status status = kvr_backend_score(cell, ranking, err);
+    selection->pooled = ranking->pooled;
+    selection->vector_count = ranking->vector_count;
+    selection->unit_scores = ranking->unit_scores;
+    return status;
 }
 
 /* What each vector keeps at `quotas`, and in `units` the union of it. */
-static enum kvr_status keep_union(const struct kvr_cell *cell, struct kvr_selection *selection,
-                                  const uint64_t *quotas, const uint64_t *protect_quotas,
-                                  uint64_t *const *units, struct kvr_select_scratch *scratch,
-                                  struct kvr_error *err)
+static enum kvr_status keep_union(const struct kvr_cell *cell, const struct kvr_ranking *ranking,
+                                  struct kvr_selection *selection, const uint64_t *quotas,
+                                  const uint64_t *protect_quotas, uint64_t **units,
+                                  struct kvr_select_scratch *scratch, struct kvr_error *err)
 {
-    size_t budgets = cell->plan->budget_count, words = kvr_bitmap_words(selection->pages->count);
-    const struct kvr_protect *protect = &selection->stages->protect;
-    if (selection->vector_count == 1)
-        return kvr_keep_first(protect, selection->pages, selection->unit_scores[0], quotas,
-                              protect_quotas, budgets, units, cell->room, scratch, err);
-    uint64_t ***own = take_own(cell, selection->vector_count, err);
-    enum kvr_status status = own != NULL ? KVR_OK : KVR_NO_MEMORY;
-    for (size_t v = 0; status == KVR_OK && v < selection->vector_count; v++) {
-        uint64_t **sets = take_sets(cell, selection->pages->count, err);
-        if (sets == NULL)
-            return KVR_NO_MEMORY;
-        status = kvr_keep_first(protect, selection->pages, selection->unit_scores[v], quotas,
-                                protect_quotas, budgets, sets, cell->room, scratch, err);
-        for (size_t b = 0; status == KVR_OK && b < budgets; b++) {
-            own[b][v] = sets[b];
-            if (v == 0)
-                memcpy(units[b], sets[b], words * sizeof **units);
-            else
-                kvr_bitmap_unite(units[b], sets[b], words);
+    size_t words = kvr_bitmap_words(selection->pages->count);
+    struct kvr_ranking_sets kept = {
+        .protect = &selection->stages->protect,
+        .quotas = quotas,
+        .protect_quotas = protect_quotas,
+        .count = cell->plan->budget_count,
+    };
+    enum kvr_status status = kvr_backend_keep(cell, ranking, &kept, scratch, err);
+    if (status != KVR_OK)
+        return status;
+    for (size_t b = 0; b < kept.count; b++) {
+        if (ranking->vector_count == 1) {
+            units[b] = kept.sets[b][0];
+            continue;
         }
+        memcpy(units[b], kept.sets[b][0], words * sizeof **units);
+        for (size_t v = 1; v < ranking->vector_count; v++)
+            kvr_bitmap_unite(units[b], kept.sets[b][v], words);
     }
-    selection->own = (uint64_t *const *const *)own;
-    return status;
+    if (ranking->vector_count > 1)
+        selection->own = (uint64_t *const *const *)kept.sets;
+    return KVR_OK;
 }
 
 /* The same from the heads' own sets, which are at hand. */
@@ -205,7 +147,7 @@ static const uint64_t *tokens_of(const struct kvr_cell *cell, const struct kvr_p
     if (pages->size == 1)
         return units;
     size_t words = kvr_bitmap_words(cell->candidates.count);
-    uint64_t *tokens = kvr_room_take_zeroed(cell->room, words, sizeof *tokens, err);
+    uint64_t *tokens = kvr_room_take(cell->room, words, sizeof *tokens, err);
     if (tokens != NULL)
         kvr_pages_expand(pages, units, tokens);
     return tokens;
@@ -252,12 +194,13 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
                  !kvr_protect_any(&stages->protect) && !stages->page_sum;
     *selection =
         (struct kvr_selection){.scored = scored, .use = use, .stages = stages, .pages = pages};
+    struct kvr_ranking ranking = {.scored = scored, .reduce = stages->reduce, .pages = pages};
     enum kvr_status status = KVR_OK;
     if (plain) {
-        selection->vector_count = scored->heads;
-        selection->unit_scores = heads->unit_scores;
+        selection->vector_count = ranking.vector_count = scored->heads;
+        selection->unit_scores = ranking.unit_scores = heads->unit_scores;
     } else {
-        status = make_scores(cell, selection, allotment, err);
+        status = make_scores(cell, selection, allotment, &ranking, err);
     }
     uint64_t *uniform = take_quotas(cell, pages, err);
     uint64_t **units = take_sets(cell, pages->count, err);
@@ -286,7 +229,7 @@ enum kvr_status kvr_selection_make(const struct kvr_cell *cell, const struct kvr
     if (plain && !cell->plan->match_physical && !allotted)
         unite_heads(cell, heads, selection, units);
     else
-        status = keep_union(cell, selection, quotas, protect_quotas, units, scratch, err);
+        status = keep_union(cell, &ranking, selection, quotas, protect_quotas, units, scratch, err);
     return status == KVR_OK
                ? describe_kept(cell, selection, uniform, quotas, protect_quotas, units, err)
                : status;

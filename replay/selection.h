@@ -20,11 +20,14 @@ struct kvr_head_sets {
     float **unit_scores;    /* [heads] of [units]; the vectors themselves at page size 1 */
     const uint64_t *quotas; /* [budgets] k or K */
     uint64_t ***sets;       /* [budgets][heads] bitmaps of units */
+    const uint64_t *pairs;  /* [budgets][heads][heads] units that two sets share; NULL, as the next,
+                               where nobody has counted */
+    const uint64_t *unions; /* [budgets] units of the union */
 };
 
 /* What a survey of the sample settled for a policy in this cell at one page size. */
 struct kvr_allotment {
-    float *layer_vector;    /* [T] of reduce `layer`; NULL: none */
+    float *layer_vector;    /* [T] pooled already: of reduce `layer`, or at another page size */
     const uint64_t *quotas; /* [budgets] units; NULL: the uniform quotas */
     bool closed;            /* a closed gate: the quotas, where there are any, are everything */
 };
@@ -47,12 +50,13 @@ struct kvr_selection {
     const struct kvr_stages *stages;
     const struct kvr_pages *pages;
     size_t vector_count;       /* 1 pooled vector, or one a head for reduce `head` */
-    const float *pooled;       /* [T] after reduce, before smoothing; NULL for reduce `head` */
+    float *pooled;             /* [T] after reduce, before smoothing; NULL for reduce `head` */
     float *const *unit_scores; /* [vector_count] of [units]: what is ranked */
     /* [budget_count][vector_count] bitmaps of units: what each of several vectors keeps for itself,
        kept[b].units being their union. NULL where there is one vector. */
     uint64_t *const *const *own;
     const struct kvr_kept *kept; /* [plan->budget_count] */
+    const double *sums; /* [plan->budget_count] rows, see kept_sums.h; NULL: nobody reads them */
 };
 
 /* False where groups get other than the uniform quota: then UOR and PUR do not apply. */

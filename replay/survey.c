@@ -63,6 +63,7 @@ static enum kvr_status take_cell(const struct surveying *surveying, size_t index
                                         : NULL;
     if (gate != NULL)
         status = gate_cell_take(&surveying->gate_cells[index], &cell, gate, &thread->scratch, err);
+    kvr_cell_unload(&cell);
     return status;
 }
 

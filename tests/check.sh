@@ -24,8 +24,11 @@ for part in "$@"; do
     echo "== $part"
     case $part in
     suites) $run "$build/tests/run_suites" ;;
+    gpu)
+        "$build/tests/run_suites" gpu gpu_rows gpu_columns gpu_cuda && tests/gpu.sh
+        ;;
     example | golden | layering | oracle | recorder-py | report | shards | usage) $run "tests/$part.sh" ;;
-    *) echo "unknown part; there are layering, suites, usage, golden, oracle, example, shards, report, recorder-py" >&2 && false ;;
+    *) echo "unknown part; there are layering, suites, usage, golden, oracle, example, shards, report, recorder-py, gpu" >&2 && false ;;
     esac || failed="$failed $part"
 done
 if [ -n "$failed" ]; then

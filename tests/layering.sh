@@ -10,12 +10,14 @@ export LC_ALL=C
 layers='
 formats/base: formats/base
 formats:      formats formats/base
-replay:       replay formats formats/base
+replay:       replay replay/cpu formats formats/base
+replay/cpu:   replay/cpu formats/base
+replay/gpu:   replay/gpu replay formats formats/base
 analysis:     analysis replay formats formats/base
 plots:        plots analysis formats formats/base
 traces:       traces formats formats/base
 traces/record-llama: traces/record-llama replay/cli formats formats/base
-replay/cli:   replay/cli replay analysis plots traces formats formats/base
+replay/cli:   replay/cli replay/gpu replay analysis plots traces formats formats/base
 tests/oracle:
 '
 # HDF5 stays behind the public headers of the formats; compressed bytes are made and unmade in one

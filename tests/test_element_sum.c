@@ -47,6 +47,16 @@ static const unsigned char *draw(struct kvr_random *random, struct kvr_element_t
     return at;
 }
 
+/* Where rows begin that lie `stride` elements apart. */
+static const void *const *rows_at(struct kvr_element_type type, const unsigned char *at,
+                                  size_t rows, size_t stride)
+{
+    static const void *begins[MOST_ROWS];
+    for (size_t row = 0; row < rows; row++)
+        begins[row] = at + row * stride * kvr_element_size(type.kind);
+    return begins;
+}
+
 /* Sums that start at something else than 0, and one behind the last column. */
 static void check_sums(struct kvr_element_type type, const unsigned char *at, size_t rows,
                        size_t count)
@@ -54,8 +64,8 @@ static void check_sums(struct kvr_element_type type, const unsigned char *at, si
     static double sums[MOST_COLUMNS + 1], only[MOST_COLUMNS + 1], squares[MOST_COLUMNS + 1];
     for (size_t t = 0; t <= count; t++)
         sums[t] = only[t] = squares[t] = (double)t / 3;
-    kvr_element_add_rows(type, at, rows, count, only);
-    kvr_element_add_squares(type, at, rows, count, sums, squares);
+    kvr_element_add_rows(type, rows_at(type, at, rows, count), rows, count, only);
+    kvr_element_add_squares(type, rows_at(type, at, rows, count), rows, count, sums, squares);
     for (size_t t = 0; t <= count; t++) {
         double sum = (double)t / 3, square = sum;
         for (size_t row = 0; t < count && row < rows; row++) {
@@ -81,6 +91,73 @@ START_TEST(test_sums_are_those_of_decoded_elements)
 }
 END_TEST
 
+/* Values between 0 and 1 that mostly sum to less than 1, as rows of attention do, and any values:
+   means are sums in double, divided and rounded once. */
+static void check_means(struct kvr_element_type type, struct kvr_random *random, size_t rows,
+                        size_t count, bool attention)
+{
+    static float means[MOST_COLUMNS + 1];
+    size_t stride = count + (rows > 3 ? 3 : 0);
+    const unsigned char *at = draw(random, type, rows * stride, count % 2 == 1);
+    if (attention) {
+        for (size_t i = 0; i < rows * stride; i++)
+            values[i] = fabs(values[i]) / 8;
+        kvr_element_encode(type, values, rows * stride, stored + count % 2);
+        kvr_element_decode(type, at, rows * stride, values);
+    }
+    means[count] = 99;
+    kvr_element_mean_rows(type, rows_at(type, at, rows, stride), rows, count, means);
+    for (size_t t = 0; t < count; t++) {
+        double sum = 0;
+        for (size_t row = 0; row < rows; row++)
+            sum += values[row * stride + t];
+        float mean = (float)(sum / (double)rows);
+        if (memcmp(&mean, &means[t], sizeof mean) != 0)
+            ck_abort_msg("%zu rows of %zu, column %zu: mean %.9g, expected %.9g", rows, count, t,
+                         (double)means[t], (double)mean);
+    }
+    ck_assert_float_eq(means[count], 99);
+}
+
+START_TEST(test_means)
+{
+    struct kvr_element_type type = choose(_i);
+    struct kvr_random random = kvr_random_stream(163, (uint64_t)_i);
+    for (size_t count = 1; count <= MOST_COLUMNS - 3; count += count < 70 ? 1 : 61)
+        for (size_t rows = 1; rows <= MOST_ROWS - 1; rows++)
+            for (int attention = 0; attention < 2; attention++)
+                check_means(type, &random, rows, count, attention);
+}
+END_TEST
+
+/* One odd value among those that sum to less than 1: infinite, NaN, negative, or too much. */
+START_TEST(test_means_of_odd_values)
+{
+    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.25, -0.0, 1, 0.96875};
+    struct kvr_element_type type = choose(_i);
+    const size_t rows = 4, count = 70;
+    for (size_t k = 0; k < sizeof odd / sizeof *odd; k++)
+        for (size_t column = 0; column < count; column += 3) {
+            float means[70];
+            for (size_t i = 0; i < rows * count; i++)
+                values[i] = (double)(i % 7) / 64;
+            values[2 * count + column] = odd[k];
+            kvr_element_encode(type, values, rows * count, stored);
+            kvr_element_mean_rows(type, rows_at(type, stored, rows, count), rows, count, means);
+            for (size_t t = 0; t < count; t++) {
+                double sum = 0;
+                for (size_t row = 0; row < rows; row++)
+                    sum += values[row * count + t];
+                float mean = (float)(sum / (double)rows);
+                if (isnan(mean))
+                    ck_assert(isnan(means[t]));
+                else
+                    ck_assert_mem_eq(&mean, &means[t], sizeof mean);
+            }
+        }
+}
+END_TEST
+
 /* A value that is not finite stays so, and touches its own column alone. */
 START_TEST(test_values_that_are_not_finite)
 {
@@ -94,7 +171,8 @@ START_TEST(test_values_that_are_not_finite)
             draw(&random, type, rows * count, false);
             values[count + column] = bad[b];
             kvr_element_encode(type, values, rows * count, stored);
-            kvr_element_add_squares(type, stored, rows, count, sums, squares);
+            kvr_element_add_squares(type, rows_at(type, stored, rows, count), rows, count, sums,
+                                    squares);
             for (size_t t = 0; t < count; t++) {
                 ck_assert(isfinite(sums[t]) == (t != column));
                 ck_assert(isfinite(squares[t]) == (t != column));
@@ -108,6 +186,8 @@ Suite *kvr_suite_element_sum(void)
     Suite *suite = suite_create("element_sum");
     TCase *all = tcase_create("sums");
     tcase_add_loop_test(all, test_sums_are_those_of_decoded_elements, 0, 2 * TYPES);
+    tcase_add_loop_test(all, test_means, 0, 2 * TYPES);
+    tcase_add_loop_test(all, test_means_of_odd_values, 0, 2 * TYPES);
     tcase_add_loop_test(all, test_values_that_are_not_finite, 0, 2 * TYPES);
     suite_add_tcase(suite, all);
     return suite;

@@ -1,6 +1,6 @@
 /*
- * Sums over kept sets, nested or not, in any number of vectors. Values are small multiples of a
- * power of two, so that every sum is exact and its order does not matter.
+ * Sums over kept sets, nested or not, in any number of vectors: of small multiples of a power of
+ * two, for which order does not matter, and of any values, where it does.
  */
 #include <check.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "replay/mass.h"
 #include "tests/suites.h"
 
-enum { MOST_TOKENS = 200, WORDS = MOST_TOKENS / 64 + 1, MOST_VECTORS = 9, SETS = 6 };
+enum { MOST_TOKENS = 2500, WORDS = MOST_TOKENS / 64 + 1, MOST_VECTORS = 9, SETS = 6 };
 
 static float floats[MOST_VECTORS][MOST_TOKENS];
 static double doubles[MOST_VECTORS][MOST_TOKENS];
@@ -41,22 +41,29 @@ static void draw_sets(struct kvr_random *random, size_t count, enum growth growt
     }
 }
 
-static void check_sums(size_t count, size_t float_count, size_t double_count)
+static void check_sums(size_t count, size_t float_count, size_t double_count, bool exact)
 {
-    const float *float_rows[MOST_VECTORS];
+    static float planar[MOST_VECTORS * MOST_TOKENS];
     const double *double_rows[MOST_VECTORS];
     const uint64_t *set_rows[SETS];
     double sums[SETS * 2 * MOST_VECTORS + 1];
     size_t width = float_count + double_count;
-    for (size_t v = 0; v < MOST_VECTORS; v++) {
-        float_rows[v] = floats[v];
+    for (size_t v = 0; v < MOST_VECTORS; v++)
         double_rows[v] = doubles[v];
-    }
     for (size_t s = 0; s < SETS; s++)
         set_rows[s] = sets[s];
     sums[SETS * width] = 99;
-    const struct kvr_mass_vectors vectors = {count, float_count, float_rows, double_count,
-                                             double_rows};
+    for (size_t v = 0; v < float_count; v++)
+        memcpy(planar + v * count, floats[v], count * sizeof *planar);
+    const struct kvr_mass_vectors vectors = {
+        .count = count,
+        .float_count = float_count,
+        .floats = planar,
+        .floats_exact = exact,
+        .double_count = double_count,
+        .doubles = double_rows,
+        .doubles_exact = exact,
+    };
     kvr_mass_sums(&vectors, set_rows, SETS, sums);
     for (size_t s = 0; s < SETS; s++)
         for (size_t v = 0; v < width; v++) {
@@ -72,20 +79,27 @@ static void check_sums(size_t count, size_t float_count, size_t double_count)
     ck_assert_double_eq(sums[SETS * width], 99);
 }
 
+/* Multiples of 2^-11, or anything. */
+static double draw_value(struct kvr_random *random, bool exact)
+{
+    return exact ? (double)kvr_random_below(random, 4096) / 2048 - 1 : kvr_random_normal(random);
+}
+
 START_TEST(test_sums_of_sets)
 {
-    static const size_t counts[] = {1, 63, 64, 65, 128, MOST_TOKENS};
+    static const size_t counts[] = {1, 63, 64, 65, 128, 200, 1024, 1025, MOST_TOKENS};
     struct kvr_random random = kvr_random_stream(171, (uint64_t)_i);
+    bool exact = _i < GROWTHS;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t float_count = 0; float_count <= MOST_VECTORS; float_count++)
             for (size_t double_count = 0; double_count <= 4; double_count++) {
                 for (size_t v = 0; v < MOST_VECTORS; v++)
                     for (size_t t = 0; t < counts[i]; t++) {
-                        floats[v][t] = (float)kvr_random_below(&random, 4096) / 2048 - 1;
-                        doubles[v][t] = (double)kvr_random_below(&random, 4096) / 2048 - 1;
+                        floats[v][t] = (float)draw_value(&random, exact);
+                        doubles[v][t] = draw_value(&random, exact);
                     }
-                draw_sets(&random, counts[i], (enum growth)_i);
-                check_sums(counts[i], float_count, double_count);
+                draw_sets(&random, counts[i], (enum growth)(_i % GROWTHS));
+                check_sums(counts[i], float_count, double_count, exact);
             }
 }
 END_TEST
@@ -94,7 +108,7 @@ Suite *kvr_suite_mass(void)
 {
     Suite *suite = suite_create("mass");
     TCase *all = tcase_create("sums");
-    tcase_add_loop_test(all, test_sums_of_sets, 0, GROWTHS);
+    tcase_add_loop_test(all, test_sums_of_sets, 0, 2 * GROWTHS);
     suite_add_tcase(suite, all);
     return suite;
 }

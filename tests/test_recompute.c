@@ -96,8 +96,10 @@ static void take(uint32_t group, struct loaded *loaded)
     loaded->decode_rows = cell.future.row_count;
     loaded->mass_total = cell.future.mass_total;
     loaded->peak_total = cell.future.peak_total;
-    memcpy(loaded->mass, cell.future.mass, loaded->tokens * sizeof(double));
-    memcpy(loaded->peak, cell.future.peak, loaded->tokens * sizeof(double));
+    for (size_t t = 0; loaded->decode_rows > 0 && t < loaded->tokens; t++) {
+        loaded->mass[t] = cell.future.mass[t];
+        loaded->peak[t] = cell.future.peak[t];
+    }
     for (size_t t = 0; t < loaded->tokens; t += 3)
         kvr_bitmap_add_span(kept, t, t + 1);
     loaded->error = output_error(kept);

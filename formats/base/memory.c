@@ -34,6 +34,12 @@ void *kvr_alloc(size_t count, size_t size, struct kvr_error *err)
     return memory;
 }
 
+void *kvr_alloc_bytes(size_t size, struct kvr_error *err)
+{
+    void *memory = malloc(size > 0 ? size : 1);
+    return memory != NULL ? memory : out_of_memory(err, size, 1);
+}
+
 void *kvr_alloc_vector(size_t count, size_t size, struct kvr_error *err)
 {
     size_t bytes;

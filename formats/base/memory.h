@@ -18,6 +18,9 @@ bool kvr_size_product(size_t a, size_t b, size_t *product);
 /* Zeroed room for count elements; at least one byte, so NULL always means failure. */
 void *kvr_alloc(size_t count, size_t size, struct kvr_error *err);
 
+/* Room for `size` bytes with any contents, for what is written whole before it is read. */
+void *kvr_alloc_bytes(size_t size, struct kvr_error *err);
+
 /* As kvr_alloc, aligned to 64 bytes, for vectors that SIMD code reads. */
 void *kvr_alloc_vector(size_t count, size_t size, struct kvr_error *err);
 

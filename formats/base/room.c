@@ -3,13 +3,15 @@
  */
 #include "formats/base/room.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "formats/base/memory.h"
 
-enum { ALIGNMENT = 64, LEAST_BLOCK = 1 << 16 };
+enum { ALIGNMENT = 64, LEAST_BLOCK = 1 << 16, HUGE_PAGE = 1 << 21 };
 
 struct kvr_room_block {
     struct kvr_room_block *older;
@@ -22,14 +24,20 @@ static enum kvr_status add_block(struct kvr_room *room, size_t bytes, struct kvr
     size_t size = room->blocks != NULL ? room->blocks->size : LEAST_BLOCK;
     if (size < bytes)
         size = bytes;
+    /* Large blocks in huge pages, where there are such: fewer faults, addresses found faster. */
+    const bool huge = size >= HUGE_PAGE && size <= SIZE_MAX - HUGE_PAGE;
+    if (huge)
+        size = ((size - 1) / HUGE_PAGE + 1) * HUGE_PAGE;
     struct kvr_room_block *block = kvr_alloc(1, sizeof *block, err);
     if (block == NULL)
         return KVR_NO_MEMORY;
-    block->bytes = aligned_alloc(ALIGNMENT, size);
+    block->bytes = aligned_alloc(huge ? HUGE_PAGE : ALIGNMENT, size);
     if (block->bytes == NULL) {
         free(block);
         return kvr_fail(err, KVR_NO_MEMORY, "out of memory: %zu bytes", size);
     }
+    if (huge)
+        (void)madvise(block->bytes, size, MADV_HUGEPAGE);
     block->size = size;
     block->older = room->blocks;
     room->blocks = block;

@@ -118,6 +118,7 @@ static enum kvr_status run_timed(const struct kvr_plan *plan, struct kvr_trace *
         timed[i] = (struct timed){clock, inner, results->tables[i]->name};
         observers[i] = (struct kvr_observer){
             .state = &timed[i],
+            .reads_sums = inner->reads_sums,
             .begin = begin,
             .scored = scored,
             .heads = heads,

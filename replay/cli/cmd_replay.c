@@ -17,11 +17,13 @@
 #include "replay/cli/print_summary.h"
 #include "replay/cli/progress_bar.h"
 #include "replay/cli/ranks.h"
+#include "replay/cli/readable.h"
 #include "replay/cli/replay_notes.h"
 #include "replay/cli/replay_options.h"
 #include "replay/cli/run_record.h"
 #include "replay/cli/shared_replay.h"
 #include "replay/engine.h"
+#include "replay/gpu/gpu_backend.h"
 #include "replay/memory_gate.h"
 
 struct session {
@@ -88,6 +90,21 @@ static enum kvr_status settle_plan(struct session *session, struct kvr_error *er
     if (status == KVR_OK && !session->quiet)
         kvr_replay_print_notes(plan, traces, session->trace_count);
     return status;
+}
+
+/* Where the plan computes; a device is opened only when everything else is in order. */
+static enum kvr_status open_device(struct session *session, const char *name, struct kvr_error *err)
+{
+    char note[1280];
+    if (name == NULL)
+        return KVR_OK;
+    enum kvr_status status =
+        kvr_gpu_open(name, &session->request.plan.compute, note, sizeof note, err);
+    if (status != KVR_OK)
+        return kvr_at(err, "--device");
+    if (note[0] != '\0' && !session->quiet)
+        kvr_print_line(stderr, "note: %s", note);
+    return KVR_OK;
 }
 
 /* Sets are told apart by sample only, and the file must not replace what it is made from. */
@@ -296,6 +313,8 @@ static enum kvr_status prepare(struct session *session, const struct kvr_command
         status = check_keep(session, err);
     if (status == KVR_OK)
         status = settle_plan(session, err);
+    if (status == KVR_OK)
+        status = open_device(session, kvr_argument(command, arguments, "--device"), err);
     shared->plan = &session->request.plan;
     shared->traces = session->traces;
     shared->trace_count = session->trace_count;
@@ -316,6 +335,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     for (size_t i = 0; session.traces != NULL && i < session.trace_count; i++)
         kvr_trace_close(session.traces[i]);
     free(session.traces);
+    kvr_gpu_close(session.request.plan.compute);
     kvr_replay_request_free(&session.request);
     return kvr_exit_status(status);
 }

@@ -14,6 +14,7 @@ extern const struct kvr_command kvr_command_ablate;
 extern const struct kvr_command kvr_command_check;
 extern const struct kvr_command kvr_command_compare;
 extern const struct kvr_command kvr_command_claims;
+extern const struct kvr_command kvr_command_devices;
 extern const struct kvr_command kvr_command_export;
 extern const struct kvr_command kvr_command_help;
 extern const struct kvr_command kvr_command_import;
@@ -50,6 +51,7 @@ const struct kvr_command *const kvr_commands[] = {
     &kvr_command_synth,
     &kvr_command_quota,
     &kvr_command_scaling,
+    &kvr_command_devices,
     &kvr_command_bench,
     &kvr_command_help,
     NULL,

@@ -4,11 +4,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/base/cpu.h"
 #include "formats/base/temporary.h"
 #include "replay/cli/command.h"
 #include "replay/cli/ranks.h"
@@ -77,7 +79,8 @@ static int run_command(const struct kvr_command *command, int argc, char **argv,
         return KVR_EXIT_DONE;
     }
     struct kvr_arguments arguments;
-    if (kvr_arguments_parse(command, argc, argv, &arguments, err) != KVR_OK)
+    if (kvr_cpu_check(err) != KVR_OK ||
+        kvr_arguments_parse(command, argc, argv, &arguments, err) != KVR_OK)
         return KVR_EXIT_USAGE;
     int status = command->run(command, &arguments, err);
     kvr_arguments_free(&arguments);
@@ -112,8 +115,18 @@ static enum kvr_status close_output(struct kvr_error *err)
                     errno != 0 ? strerror(errno) : "");
 }
 
+/* Buffers of chunks and cells come and go: the system is not asked for each of them anew. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 8 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     reserve_standard_streams();
     handle_signals();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, told like others */

@@ -106,7 +106,7 @@ enum kvr_status kvr_merged_record_write(const struct kvr_shard_set *set,
     kvr_run_record_command_line(&json, arguments);
     copy_value(&json, "options", kvr_json_member(first, "options"));
     copy_value(&json, "inputs", kvr_json_member(first, "inputs"));
-    kvr_run_record_machine(&json, 1);
+    kvr_run_record_machine(&json, 1, NULL);
     write_shards(&json, set);
     kvr_json_end(&json);
     kvr_text_bytes(&text, "\n", 1);

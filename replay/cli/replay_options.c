@@ -9,6 +9,7 @@
 
 #include "formats/base/number.h"
 #include "formats/base/parallel.h"
+#include "replay/gpu/gpu_backend.h"
 
 const struct kvr_option kvr_replay_options[] = {
     {"-o", "DIR", "folder for the tables (required)"},
@@ -36,7 +37,7 @@ const struct kvr_option kvr_replay_options[] = {
     {"--memory", "SIZE", "stay below about so much, as 500M, if one cell at a time can (no limit)"},
     {"--shard", "i/n", "only the i-th of n shares, for kvreplay merge (all)"},
     {"--resume", NULL, "keep finished samples in DIR/parts, and use those that are there"},
-    {"--device", "NAME", "where to compute: cpu (cpu)"},
+    {"--device", "NAME", "where to compute: auto, cpu, opencl[:N] or cuda[:N] (cpu)"},
     {"--quiet", NULL, "no summary, notes or progress"},
     {NULL, NULL, NULL},
 };
@@ -104,8 +105,7 @@ static enum kvr_status parse_choices(const struct kvr_command *command,
     static const char *const matches[] = {"nominal", "physical"};
     static const char *const rules[] = {"exclude", "zero", "fail"};
     static const char *const curves[] = {"none", "log", "all"};
-    static const char *const devices[] = {"cpu"};
-    unsigned reduce = KVR_PAGE_MAX, match = 0, rule = KVR_NAN_EXCLUDE, device = 0;
+    unsigned reduce = KVR_PAGE_MAX, match = 0, rule = KVR_NAN_EXCLUDE;
     unsigned curve = KVR_CURVE_NONE;
     const struct {
         const char *option;
@@ -117,9 +117,11 @@ static enum kvr_status parse_choices(const struct kvr_command *command,
         {"--match", matches, 2, &match},
         {"--nan", rules, 3, &rule},
         {"--curve", curves, 3, &curve},
-        {"--device", devices, 1, &device},
     };
-    enum kvr_status status = KVR_OK;
+    const char *device = kvr_argument(command, arguments, "--device");
+    enum kvr_status status = device != NULL ? kvr_gpu_check_name(device, err) : KVR_OK;
+    if (status != KVR_OK)
+        return kvr_at(err, "--device");
     for (size_t i = 0; status == KVR_OK && i < sizeof choices / sizeof *choices; i++)
         status = choose(choices[i].option, kvr_argument(command, arguments, choices[i].option),
                         choices[i].names, choices[i].count, choices[i].value, err);

@@ -9,6 +9,8 @@
 
 #include "analysis/result_tables.h"
 #include "formats/base/checksum.h"
+#include "formats/base/cpu.h"
+#include "replay/gpu/gpu_backend.h"
 
 static void write_options(struct kvr_json *json, const struct kvr_plan *plan)
 {
@@ -133,30 +135,33 @@ static void write_shard(struct kvr_json *json, const struct kvr_shard_record *sh
     kvr_json_end(json);
 }
 
-/* The widest instruction set that the machine offers; kernels are chosen at run time. */
-static const char *instruction_set(void)
+/* The instructions that the kernels use, "x86-64 avx2"; without level where there is only one. */
+static void add_instruction_set(struct kvr_json *json)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        return "x86-64 avx512";
-    if (__builtin_cpu_supports("avx2"))
-        return "x86-64 avx2";
-    return "x86-64";
+    static const char processor[] = "x86-64";
 #elif defined(__aarch64__)
-    return "aarch64";
+    static const char processor[] = "aarch64";
 #else
-    return "generic";
+    static const char processor[] = "generic";
 #endif
+    char isa[64];
+    enum kvr_cpu level = kvr_cpu_level();
+    snprintf(isa, sizeof isa, "%s%s%s", processor, level > KVR_CPU_SCALAR ? " " : "",
+             level > KVR_CPU_SCALAR ? kvr_cpu_name(level) : "");
+    kvr_json_string(json, "isa", isa);
 }
 
-void kvr_run_record_machine(struct kvr_json *json, unsigned threads)
+void kvr_run_record_machine(struct kvr_json *json, unsigned threads,
+                            const struct kvr_compute *compute)
 {
-    char host[256] = "";
+    char host[256] = "", device[32];
     gethostname(host, sizeof host - 1);
     kvr_json_string(json, "host", host);
     kvr_json_unsigned(json, "threads", threads);
-    kvr_json_string(json, "device", "cpu");
-    kvr_json_string(json, "isa", instruction_set());
+    kvr_gpu_name(compute, device, sizeof device);
+    kvr_json_string(json, "device", device);
+    add_instruction_set(json);
 }
 
 enum kvr_status kvr_run_identity(const struct kvr_plan *plan, struct kvr_trace *const *traces,
@@ -202,7 +207,7 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct
     kvr_json_end(&json);
     if (record->shard != NULL)
         write_shard(&json, record->shard, record->plan);
-    kvr_run_record_machine(&json, record->plan->threads);
+    kvr_run_record_machine(&json, record->plan->threads, record->plan->compute);
     if (record->ranks > 1)
         kvr_json_unsigned(&json, "ranks", record->ranks);
     kvr_json_number(&json, "seconds", record->seconds);

@@ -37,7 +37,8 @@ enum kvr_status kvr_run_record_write(const struct kvr_run_record *record, struct
 
 /* Members of a record: the command line; host, threads, device, instruction set. */
 void kvr_run_record_command_line(struct kvr_json *json, const struct kvr_arguments *arguments);
-void kvr_run_record_machine(struct kvr_json *json, unsigned threads);
+void kvr_run_record_machine(struct kvr_json *json, unsigned threads,
+                            const struct kvr_compute *compute);
 
 /*
  * Adds everything that decides what the tables say to `text`, as a JSON object: version, options,

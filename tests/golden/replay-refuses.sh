@@ -40,7 +40,8 @@ try good.h5 -o out --entropy-window 0
 try good.h5 -o out --match exact
 try good.h5 -o out --nan ignore
 try good.h5 -o out --threads 0
-try good.h5 -o out --device opencl
+try good.h5 -o out --device tpu
+try good.h5 -o out --device opencl:
 ls
 
 # A failure half-way leaves the tables of the run before.

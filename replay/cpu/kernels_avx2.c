@@ -1,0 +1,14 @@
+/*
+ * The kernels for AVX2.
+ */
+#include "replay/cpu/cpu_kernels.h"
+
+#if KVR_CPU_X86
+#include "replay/cpu/vector_avx2.h"
+
+#include "replay/cpu/quads_x86.h"
+
+#include "replay/cpu/kernels_template.h"
+
+const struct kvr_kernels kvr_kernels_avx2 = KVR_KERNELS;
+#endif
