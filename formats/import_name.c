@@ -95,7 +95,7 @@ static const char *take_sample(const char *text, struct kvr_import_name *name)
 /* One word of the name: letters with the digits behind them, in lower case. */
 static void take_word(const char *word, size_t length, struct kvr_import_name *name, bool *settled)
 {
-    char text[64];
+    char text[KVR_IMPORT_LONGEST_NAME + 1];
     uint64_t number;
     copy_part(text, sizeof text, word, word + length);
     for (char *at = text; *at != '\0'; at++)
@@ -103,6 +103,8 @@ static void take_word(const char *word, size_t length, struct kvr_import_name *n
     size_t letters = strcspn(text, "0123456789");
     bool numbered =
         text[letters] != '\0' && kvr_parse_unsigned(text + letters, 0, UINT32_MAX, &number);
+    name->beyond_layer |= !numbered && text[letters] != '\0' &&
+                          strspn(text + letters, "0123456789") == strlen(text + letters);
     if (numbered && !name->has_layer) {
         name->has_layer = true;
         name->layer = (uint32_t)number;
@@ -131,7 +133,7 @@ static void take_words(const char *text, struct kvr_import_name *name)
 
 struct kvr_import_name kvr_import_name_parse(const char *name)
 {
-    struct kvr_import_name found = {0};
+    struct kvr_import_name found = {.too_long = strlen(name) > KVR_IMPORT_LONGEST_NAME};
     const char *text = take_sample(name, &found), *last = strrchr(text, '/');
     const char *item = last != NULL ? last + 1 : text, *scores = strstr(text, "scores/");
     if (kvr_attribute_named(false, item) != NULL || kvr_attribute_named(true, item) != NULL)
@@ -143,7 +145,7 @@ struct kvr_import_name kvr_import_name_parse(const char *name)
         return found;
     }
     const enum kvr_import_role role = found.role;
-    char place[64]; /* only the part before the item tells the layer */
+    char place[KVR_IMPORT_LONGEST_NAME + 1]; /* only the part before the item tells the layer */
     if (role == KVR_ROLE_COLUMN)
         item = scores + strlen("scores/");
     copy_part(place, sizeof place, text, item);

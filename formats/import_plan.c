@@ -300,11 +300,11 @@ static bool set_attribute(const char *item, double number, struct kvr_sample *sa
                           struct kvr_layer *layer)
 {
     const struct kvr_attribute *attribute = kvr_attribute_named(layer != NULL, item);
-    if (attribute == NULL)
+    if (attribute == NULL || !isfinite(number))
         return false;
     if (layer == NULL)
         return kvr_attribute_set(attribute, number, sample);
-    bool set = kvr_attribute_set(attribute, number, layer);
+    bool set = kvr_attribute_set(attribute, number, layer) && !(layer->softcap < 0);
     if (!(layer->softcap > 0))
         layer->softcap = NAN; /* 0 is how models say that they have none */
     return set;
@@ -323,7 +323,7 @@ static enum kvr_status put_attribute(const struct arrival *arrival,
     enum kvr_status status = number_of(arrival, &number, err);
     if (status != KVR_OK || set_attribute(arrival->name.item, number, &sample->sample, layer))
         return status;
-    kvr_fail(err, KVR_BAD_INPUT, "expected a whole number that %s has, found %g",
+    kvr_fail(err, KVR_BAD_INPUT, "expected a number that %s can have, found %g",
              layer != NULL ? "a layer" : "a sample", number);
     return at_array(arrival, err);
 }
@@ -371,6 +371,29 @@ static enum kvr_status put_array(struct sorting *sorting, const struct arrival *
     return status;
 }
 
+/* Names become those of groups and datasets, so they must be whole and fit to be one. */
+static enum kvr_status check_name(const struct arrival *arrival, struct kvr_error *err)
+{
+    const struct kvr_import_name *name = &arrival->name;
+    bool column = name->role == KVR_ROLE_COLUMN;
+    if (name->too_long)
+        kvr_fail(err, KVR_BAD_INPUT, "expected a name of at most %d bytes",
+                 KVR_IMPORT_LONGEST_NAME);
+    else if (name->has_sample && (name->sample[0] == '\0' || strcmp(name->sample, ".") == 0))
+        kvr_fail(err, KVR_BAD_INPUT, "expected the name of a sample, found \"%s\"", name->sample);
+    else if (column && (name->item[0] == '\0' || strcmp(name->item, ".") == 0 ||
+                        strchr(name->item, '/') != NULL))
+        kvr_fail(err, KVR_BAD_INPUT, "expected the name of a column without \"/\", found \"%s\"",
+                 name->item);
+    else if (name->beyond_layer && !name->has_layer && axis_of(arrival, 'L') == KVR_ARRAY_RANK &&
+             name->role <= KVR_ROLE_COLUMN)
+        kvr_fail(err, KVR_BAD_INPUT, "expected the number of a layer, at most %u", UINT32_MAX);
+    else
+        return KVR_OK;
+    kvr_hint(err, "--map gives it another name");
+    return at_array(arrival, err);
+}
+
 static enum kvr_status check_arrival(const struct arrival *arrival, struct kvr_error *err)
 {
     const struct kvr_array *array = arrival->array;
@@ -383,6 +406,8 @@ static enum kvr_status check_arrival(const struct arrival *arrival, struct kvr_e
         return at_array(arrival, err);
     }
     enum kvr_status status = check_axes(arrival, err);
+    if (status == KVR_OK)
+        status = check_name(arrival, err);
     if (status != KVR_OK)
         return status;
     if (arrival->name.has_layer && axis_of(arrival, 'L') < KVR_ARRAY_RANK &&
@@ -432,6 +457,8 @@ static enum kvr_status sort_array(struct sorting *sorting, const char *path,
     if (is_common(&arrival) != common)
         return KVR_OK;
     arrival.axes = axes != NULL ? axes : sorting->options->axes[arrival.name.role];
+    if (arrival.axes == NULL && arrival.name.role == KVR_ROLE_ATTRIBUTE)
+        arrival.axes = &"11111111"[KVR_ARRAY_RANK - array->rank]; /* [[4]] is one number, too */
     if (arrival.axes == NULL)
         arrival.axes =
             kvr_import_default_axes(arrival.name.role, array->rank, arrival.name.has_layer);

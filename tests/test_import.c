@@ -15,6 +15,8 @@
 #include "tests/suites.h"
 #include "tests/synth_fixture.h"
 
+#define SEVENTY "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+
 START_TEST(test_names)
 {
     const struct {
@@ -43,6 +45,11 @@ START_TEST(test_names)
         {"samples/0/prompt_length", KVR_ROLE_ATTRIBUTE, "0", -1, "prompt_length"},
         {"layers/4/kv_heads", KVR_ROLE_ATTRIBUTE, NULL, 4, "kv_heads"},
         {"", KVR_ROLE_NONE, NULL, -1, ""},
+        {"layers/4294967296/attention", KVR_ROLE_ATTENTION, NULL, -1, ""},
+        {"a_model_with_a_name/that_is_longer/than_most/prefixes_are/layers/12/scores/gate",
+         KVR_ROLE_COLUMN, NULL, 12, "gate"},
+        {"samples/" SEVENTY "1/layers/2/scores/" SEVENTY "2", KVR_ROLE_COLUMN, SEVENTY "1", 2,
+         SEVENTY "2"},
         {"samples//attention", KVR_ROLE_ATTENTION, "", -1, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -273,6 +280,19 @@ START_TEST(test_imports_that_are_refused)
          "expected 1, found 5"},
         {"logits", 3, {4, 2, 5}, {.kv_heads = 2}, "expected arrays that bear names of a trace, found"},
         {"tokens", 1, {5}, {.kv_heads = 2}, "expected whole numbers"},
+        {"layers/4294967296/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "at most 4294967295"},
+        {"samples/./layers/0/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "name of a sample"},
+        {"samples//layers/0/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "name of a sample"},
+        {"layers/0/scores/a/b", 2, {4, 5}, {.kv_heads = 2}, "found \"a/b\""},
+        {"layers/0/scores/", 2, {4, 5}, {.kv_heads = 2}, "name of a column"},
+        {"layers/0/scores/" SEVENTY SEVENTY SEVENTY SEVENTY,
+         2,
+         {4, 5},
+         {.kv_heads = 2},
+         "at most 255 bytes"},
+        {"attention", 3, {65537, 1, 5}, {.kv_heads = 1}, "at most 65536 query heads"},
+        {"query", 3, {4, 2, 5}, {.kv_heads = 2}, "query and key, found none"},
+        {"value", 3, {2, 5, 8}, {.kv_heads = 2}, "how many query heads"},
         {"layers/1/attention",
          4,
          {2, 4, 2, 5},

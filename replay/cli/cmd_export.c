@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/outfile.h"
 #include "formats/export.h"
 #include "replay/cli/command.h"
 #include "replay/cli/readable.h"
@@ -76,6 +77,8 @@ static enum kvr_status export_trace(const struct kvr_command *command,
     if (path == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "-o FILE.npz is missing: where should the arrays go?");
+    if (kvr_same_file(path, arguments->operands[0]))
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "-o: \"%s\" is the trace itself", path);
     enum kvr_status status = read_options(command, arguments, request, err);
     if (status == KVR_OK)
         status = kvr_trace_open(arguments->operands[0], NULL, &trace, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/outfile.h"
 #include "formats/import.h"
 #include "replay/cli/command.h"
 #include "replay/cli/readable.h"
@@ -135,6 +136,9 @@ static enum kvr_status import(const struct kvr_command *command,
     const char *path = kvr_argument(command, arguments, "-o");
     if (path == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "-o TRACE is missing: where should the trace go?");
+    for (size_t i = 0; i < arguments->operand_count; i++)
+        if (kvr_same_file(path, arguments->operands[i]))
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "-o: \"%s\" is a file to import", path);
     struct kvr_import_plan plan = {0};
     enum kvr_status status = read_options(command, arguments, request, err);
     if (status == KVR_OK)
