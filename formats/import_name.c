@@ -9,15 +9,30 @@
 #include <string.h>
 
 #include "formats/base/number.h"
+#include "formats/trace_names.h"
 
-static const char *const role_names[KVR_ROLES] = {
-    "nothing", "attention", "accumulated",     "query",   "key",       "value",
-    "scores",  "tokens",    "query_positions", "needles", "attribute",
+/* Names and axes of what is no member of a layer. */
+static const struct {
+    const char *name, *axes;
+} others[KVR_ROLES] = {
+    [KVR_ROLE_NONE] = {"nothing", ""},      [KVR_ROLE_COLUMN] = {"scores", "HT"},
+    [KVR_ROLE_TOKENS] = {"tokens", "T"},    [KVR_ROLE_POSITIONS] = {"query_positions", "Q"},
+    [KVR_ROLE_NEEDLES] = {"needles", "N2"}, [KVR_ROLE_ATTRIBUTE] = {"attribute", ""},
 };
+
+static bool is_member(enum kvr_import_role role)
+{
+    return role >= KVR_ROLE_ATTENTION && role <= KVR_ROLE_VALUE;
+}
 
 const char *kvr_import_role_name(enum kvr_import_role role)
 {
-    return role_names[role];
+    return is_member(role) ? kvr_members[role - KVR_ROLE_ATTENTION].name : others[role].name;
+}
+
+const char *kvr_import_trace_axes(enum kvr_import_role role)
+{
+    return is_member(role) ? kvr_members[role - KVR_ROLE_ATTENTION].axes : others[role].axes;
 }
 
 /* Words that decide alone stand before those of which the last one counts:
@@ -51,11 +66,6 @@ static const struct {
     {"weights", KVR_ROLE_ATTENTION, false},
     {"softmax", KVR_ROLE_ATTENTION, false},
     {"probs", KVR_ROLE_ATTENTION, false},
-};
-
-static const char *const attributes[] = {
-    "context_length", "prompt_length",  "pad",         "query_heads", "kv_heads",
-    "head_dim",       "sliding_window", "sink_logits", "scale",       "softcap",
 };
 
 /* Copies the part of `text` up to `end`, cut to the room. */
@@ -126,9 +136,8 @@ struct kvr_import_name kvr_import_name_parse(const char *name)
     struct kvr_import_name found = {.too_long = strlen(name) > KVR_IMPORT_LONGEST_NAME};
     const char *text = take_sample(name, &found), *last = strrchr(text, '/');
     const char *item = last != NULL ? last + 1 : text, *scores = strstr(text, "scores/");
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (strcmp(attributes[i], item) == 0)
-            found.role = KVR_ROLE_ATTRIBUTE;
+    if (kvr_attribute_named(false, item) != NULL || kvr_attribute_named(true, item) != NULL)
+        found.role = KVR_ROLE_ATTRIBUTE;
     if (scores != NULL && (scores == text || scores[-1] == '/'))
         found.role = KVR_ROLE_COLUMN;
     if (found.role == KVR_ROLE_NONE) {
@@ -144,24 +153,6 @@ struct kvr_import_name kvr_import_name_parse(const char *name)
     copy_part(found.item, sizeof found.item, item, item + strlen(item));
     found.role = role;
     return found;
-}
-
-static const struct {
-    enum kvr_import_role role;
-    const char *trace; /* axes of the trace's dataset */
-} datasets[] = {
-    {KVR_ROLE_ATTENTION, "HQT"}, {KVR_ROLE_ACCUMULATED, "HT"}, {KVR_ROLE_QUERY, "HQD"},
-    {KVR_ROLE_KEY, "HTD"},       {KVR_ROLE_VALUE, "HTD"},      {KVR_ROLE_COLUMN, "HT"},
-    {KVR_ROLE_TOKENS, "T"},      {KVR_ROLE_POSITIONS, "Q"},    {KVR_ROLE_NEEDLES, "N2"},
-    {KVR_ROLE_ATTRIBUTE, ""},
-};
-
-const char *kvr_import_trace_axes(enum kvr_import_role role)
-{
-    for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++)
-        if (datasets[i].role == role)
-            return datasets[i].trace;
-    return "";
 }
 
 const char *kvr_import_default_axes(enum kvr_import_role role, unsigned rank, bool has_layer)

@@ -13,8 +13,8 @@
 #include "formats/base/status.h"
 
 enum kvr_import_role {
-    KVR_ROLE_NONE, /* not understood */
-    KVR_ROLE_ATTENTION,
+    KVR_ROLE_NONE,      /* not understood */
+    KVR_ROLE_ATTENTION, /* from here to VALUE in the order of enum kvr_member */
     KVR_ROLE_ACCUMULATED,
     KVR_ROLE_QUERY,
     KVR_ROLE_KEY,

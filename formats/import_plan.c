@@ -11,6 +11,7 @@
 #include "formats/base/memory.h"
 #include "formats/base/number.h"
 #include "formats/json_reader.h"
+#include "formats/trace_names.h"
 
 enum { MOST_MAP_BYTES = 16 << 20, MOST_AXIS = 65536 };
 
@@ -294,43 +295,19 @@ static enum kvr_status number_of(const struct arrival *arrival, double *number,
     return KVR_OK;
 }
 
-/* Sample attributes, or those of a layer where one is given. False if there is no such place, or
-   the number cannot stand there. */
+/* False if a sample, or the layer where one is given, has no such attribute or cannot hold it. */
 static bool set_attribute(const char *item, double number, struct kvr_sample *sample,
                           struct kvr_layer *layer)
 {
-    if (layer != NULL && strcmp(item, "scale") == 0)
-        return layer->scale = number, isfinite(number);
-    if (layer != NULL && strcmp(item, "softcap") == 0)
-        return layer->softcap = number > 0 ? number : NAN, isfinite(number) && number >= 0;
-    if (!(number >= 0) || number > INT32_MAX || number != floor(number))
+    const struct kvr_attribute *attribute = kvr_attribute_named(layer != NULL, item);
+    if (attribute == NULL || !isfinite(number))
         return false;
-    const struct {
-        const char *name;
-        uint64_t *place;
-    } wide[] = {
-        {"context_length", layer == NULL ? &sample->context_length : NULL},
-        {"prompt_length", layer == NULL ? &sample->prompt_length : NULL},
-        {"pad", layer == NULL ? &sample->pad : NULL},
-        {"sliding_window", layer != NULL ? &layer->sliding_window : NULL},
-    };
-    const struct {
-        const char *name;
-        uint32_t *place;
-    } narrow[] = {
-        {"query_heads", layer != NULL ? &layer->query_heads : &sample->query_heads},
-        {"kv_heads", layer != NULL ? &layer->kv_heads : &sample->kv_heads},
-        {"head_dim", layer == NULL ? &sample->head_dim : NULL},
-    };
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        if (strcmp(wide[i].name, item) == 0 && wide[i].place != NULL)
-            return *wide[i].place = (uint64_t)number, true;
-    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-        if (strcmp(narrow[i].name, item) == 0 && narrow[i].place != NULL)
-            return *narrow[i].place = (uint32_t)number, true;
-    if (layer != NULL && strcmp(item, "sink_logits") == 0)
-        return layer->sink_logits = number != 0, true;
-    return false;
+    if (layer == NULL)
+        return kvr_attribute_set(attribute, number, sample);
+    bool set = kvr_attribute_set(attribute, number, layer) && !(layer->softcap < 0);
+    if (!(layer->softcap > 0))
+        layer->softcap = NAN; /* 0 is how models say that they have none */
+    return set;
 }
 
 static enum kvr_status put_attribute(const struct arrival *arrival,
@@ -528,7 +505,10 @@ enum kvr_status kvr_import_plan_make(struct kvr_archive *const *archives, size_t
     if (status == KVR_OK)
         status = sort_all(&sorting, archives, archive_count, err);
     if (status == KVR_OK && plan->sample_count == 0) {
-        kvr_fail(err, KVR_BAD_INPUT, "no array bears a name that a trace knows");
+        kvr_fail(err, KVR_BAD_INPUT,
+                 "\"%s\": expected arrays that bear names of a trace, found \"%s\"%s",
+                 archives[0]->path, archives[0]->arrays[0].name,
+                 archives[0]->count > 1 ? " and others" : "");
         status =
             kvr_hint(err, "names are as \"attention\" or \"layers/3/key\"; --map gives others");
     }

@@ -278,7 +278,7 @@ START_TEST(test_imports_that_are_refused)
          {4, 2, 5},
          {.kv_heads = 2, .axes = {[KVR_ROLE_ATTENTION] = "HQ1"}},
          "expected 1, found 5"},
-        {"logits", 3, {4, 2, 5}, {.kv_heads = 2}, "no array bears a name"},
+        {"logits", 3, {4, 2, 5}, {.kv_heads = 2}, "expected arrays that bear names of a trace, found"},
         {"tokens", 1, {5}, {.kv_heads = 2}, "expected whole numbers"},
         {"layers/4294967296/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "at most 4294967295"},
         {"samples/./layers/0/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "name of a sample"},

@@ -86,3 +86,15 @@ enum kvr_status kvr_reserve(void **items, size_t *capacity, size_t needed, size_
     *capacity = target;
     return KVR_OK;
 }
+
+enum kvr_status kvr_reach(void **items, size_t *capacity, size_t index, size_t size,
+                          struct kvr_error *err)
+{
+    size_t before = *capacity;
+    if (index < before)
+        return KVR_OK;
+    enum kvr_status status = kvr_reserve(items, capacity, index + 1, size, err);
+    if (status == KVR_OK)
+        memset((char *)*items + before * size, 0, (*capacity - before) * size);
+    return status;
+}

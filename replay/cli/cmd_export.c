@@ -12,7 +12,7 @@
 extern const struct kvr_command kvr_command_export;
 
 static const struct kvr_option options_of_export[] = {
-    {"-o", "FILE.npz", "the file to write"},
+    {"-o", "FILE.npz", "the file to write (required)"},
     {"--dataset", "LIST",
      "attention, accumulated, query, key, value, scores/NAME, tokens, … (all)"},
     {"--samples", "LIST", "samples by name (all)"},

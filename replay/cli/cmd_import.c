@@ -13,7 +13,7 @@
 extern const struct kvr_command kvr_command_import;
 
 static const struct kvr_option options_of_import[] = {
-    {"-o", "TRACE", "the trace to write"},
+    {"-o", "TRACE", "the trace to write (required)"},
     {"--kv-heads", "N", "KV heads of every layer (those of the key or value arrays)"},
     {"--layout", "LIST", "axes by kind of array, as attention=LBHQT,key=BHTD (by rank and name)"},
     {"--map", "FILE", "JSON object from array names to what they are, see above"},
