@@ -10,10 +10,10 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/number.h"
-#include "formats/json_reader.h"
+#include "formats/import_map.h"
 #include "formats/trace_names.h"
 
-enum { MOST_MAP_BYTES = 16 << 20, MOST_AXIS = 65536 };
+enum { MOST_AXIS = 65536 };
 
 /* One array with all that is known of it. */
 struct arrival {
@@ -26,7 +26,7 @@ struct arrival {
 struct sorting {
     struct kvr_import_plan *plan;
     const struct kvr_import_options *options;
-    const struct kvr_json_value *map; /* NULL: none */
+    struct kvr_import_map map;
 };
 
 static enum kvr_status at_array(const struct arrival *arrival, struct kvr_error *err)
@@ -422,28 +422,11 @@ static enum kvr_status check_arrival(const struct arrival *arrival, struct kvr_e
     return at_array(arrival, err);
 }
 
-/* The name that the map gives an array, and the layout if it gives one; false: leave it out. */
-static bool look_up(const struct sorting *sorting, const char *own, const char **name,
-                    const char **axes)
-{
-    const struct kvr_json_value *entry = kvr_json_member(sorting->map, own);
-    *name = own;
-    if (entry == NULL)
-        return true;
-    if (entry->kind == KVR_JSON_STRING)
-        *name = entry->text;
-    else if (entry->kind == KVR_JSON_OBJECT && kvr_json_member_string(entry, "as") != NULL)
-        *name = kvr_json_member_string(entry, "as");
-    if (entry->kind == KVR_JSON_OBJECT)
-        *axes = kvr_json_member_string(entry, "layout");
-    return entry->kind != KVR_JSON_NULL;
-}
-
 static enum kvr_status sort_array(struct sorting *sorting, const char *path,
                                   const struct kvr_array *array, bool common, struct kvr_error *err)
 {
     const char *name, *axes = NULL;
-    if (!look_up(sorting, array->name, &name, &axes))
+    if (!kvr_import_map_find(&sorting->map, array->name, &name, &axes))
         return KVR_OK;
     struct arrival arrival = {path, array, kvr_import_name_parse(name), NULL};
     if (arrival.name.role == KVR_ROLE_NONE) {
@@ -492,16 +475,10 @@ enum kvr_status kvr_import_plan_make(struct kvr_archive *const *archives, size_t
 {
     *plan = (struct kvr_import_plan){0};
     struct sorting sorting = {.plan = plan, .options = options};
-    struct kvr_json_document map = {0};
-    enum kvr_status status = KVR_OK;
-    if (options->map != NULL)
-        status = kvr_json_read(options->map, MOST_MAP_BYTES, &map, err);
+    enum kvr_status status =
+        kvr_import_map_open(options->map, archives, archive_count, &sorting.map, err);
     if (status != KVR_OK)
         return status;
-    sorting.map = map.root;
-    if (map.root != NULL && map.root->kind != KVR_JSON_OBJECT)
-        status =
-            kvr_fail(err, KVR_BAD_INPUT, "\"%s\": expected an object of array names", options->map);
     if (status == KVR_OK)
         status = sort_all(&sorting, archives, archive_count, err);
     if (status == KVR_OK && plan->sample_count == 0) {
@@ -518,8 +495,7 @@ enum kvr_status kvr_import_plan_make(struct kvr_archive *const *archives, size_t
             qsort(sample->layers, sample->layer_count, sizeof *sample->layers, by_number);
         status = kvr_import_settle(sample, options, err);
     }
-    if (options->map != NULL)
-        kvr_json_free(&map);
+    kvr_import_map_close(&sorting.map);
     return status;
 }
 

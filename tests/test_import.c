@@ -278,7 +278,11 @@ START_TEST(test_imports_that_are_refused)
          {4, 2, 5},
          {.kv_heads = 2, .axes = {[KVR_ROLE_ATTENTION] = "HQ1"}},
          "expected 1, found 5"},
-        {"logits", 3, {4, 2, 5}, {.kv_heads = 2}, "expected arrays that bear names of a trace, found"},
+        {"logits",
+         3,
+         {4, 2, 5},
+         {.kv_heads = 2},
+         "expected arrays that bear names of a trace, found"},
         {"tokens", 1, {5}, {.kv_heads = 2}, "expected whole numbers"},
         {"layers/4294967296/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "at most 4294967295"},
         {"samples/./layers/0/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "name of a sample"},
@@ -315,16 +319,27 @@ START_TEST(test_map_gives_names_and_layouts)
     const uint64_t shape[] = {2, 4, 2, 5};
     struct kvr_import_options options = {.kv_heads = 2, .map = scratch_path("map.json")};
     struct kvr_error err;
-    const char map[] = "{\"w\": {\"as\": \"attention\", \"layout\": \"LHQT\"}, \"other\": null}";
+    const char map[] = "{\"w\": {\"as\": \"attention\", \"layout\": \"LHQT\"}}";
     write_counting("w", 4, shape);
     scratch_write("map.json", map, strlen(map));
     ck_assert_msg(import_file("a.npz", "t.h5", &options, &err) == KVR_OK, "%s", err.message);
     struct kvr_trace *trace = open_trace("t.h5");
     ck_assert_uint_eq(trace->samples[0].layer_count, 2);
     kvr_trace_close(trace);
-    scratch_write("map.json", "[]", 2);
-    ck_assert(import_file("a.npz", "u.h5", &options, &err) != KVR_OK);
-    ck_assert_ptr_nonnull(strstr(err.message, "map.json"));
+    static const char *const refused[][2] = {
+        {"[]", "an object"},
+        {"{\"v\": \"attention\"}", "v: no array bears this name"},
+        {"{\"w\": 5}", "w: expected a name"},
+        {"{\"w\": {\"as\": \"attention\", \"axes\": \"LHQT\"}}", "w: expected a name"},
+        {"{\"w\": {\"as\": 3}}", "w: expected a name"},
+        {"{\"w\": {}}", "w: expected a name"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        scratch_write("map.json", refused[i][0], strlen(refused[i][0]));
+        ck_assert(import_file("a.npz", "u.h5", &options, &err) != KVR_OK);
+        ck_assert_ptr_nonnull(strstr(err.message, "map.json"));
+        ck_assert_msg(strstr(err.message, refused[i][1]) != NULL, "%s", err.message);
+    }
     scratch_write("map.json", "{\"w\": \"layers/7/attention\"}", 27);
     ck_assert(import_file("a.npz", "u.h5", &options, &err) == KVR_OK);
     trace = open_trace("u.h5");
