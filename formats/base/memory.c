@@ -37,7 +37,9 @@ void *kvr_alloc(size_t count, size_t size, struct kvr_error *err)
 void *kvr_alloc_bytes(size_t size, struct kvr_error *err)
 {
     void *memory = malloc(size > 0 ? size : 1);
-    return memory != NULL ? memory : out_of_memory(err, size, 1);
+    if (memory == NULL)
+        return out_of_memory(err, size, 1);
+    return memory;
 }
 
 void *kvr_alloc_vector(size_t count, size_t size, struct kvr_error *err)
