@@ -3,9 +3,9 @@
  * what the model does with exactly these (MEASURES §9).
  *
  * Measure and live figure are averaged over samples for each setting, and settings are ranked by
- * both. Settings are told apart by page size, since no measure ranks across page sizes, and ranked
- * over all budgets together, within each budget, and within each among those that hold equal
- * memory. Intervals are formed over samples. Nothing is printed.
+ * both. Settings are told apart by page size, since tokens that come along in a page count whether
+ * they matter or not, and ranked over all budgets together, within each budget, and within each
+ * among those that hold equal memory. Intervals are formed over samples. Nothing is printed.
  */
 #ifndef KVR_PREDICT_H
 #define KVR_PREDICT_H

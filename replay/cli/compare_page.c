@@ -453,7 +453,7 @@ static void add_notes(const struct kvr_comparison *comparison, const struct mark
     kvr_text_string(page, "  Own mass is each policy's own score, which flatters it: never rank by "
                           "it.\n");
     if (comparison->page_count > 1)
-        kvr_text_string(page, "  No measure here ranks across page sizes.\n");
+        kvr_text_string(page, "  Page sizes are compared within themselves only.\n");
     kvr_text_string(page, "  A trace is open loop: what a kept set does to later layers and tokens "
                           "is not in it.\n");
 }

@@ -131,12 +131,11 @@ static void note_pages(const struct kvr_prediction *prediction, struct kvr_text 
 {
     if (prediction->sections[prediction->section_count - 1].mixed)
         kvr_text_string(page,
-                        "  Warning: page sizes are mixed in the last section: no measure ranks "
-                        "across page sizes, a page's\n    tokens come along whether they matter "
-                        "or not.\n");
+                        "  Warning: page sizes are mixed in the last section: a page's tokens "
+                        "come along whether they\n    matter or not.\n");
     else if (prediction->section_count > 1)
-        kvr_text_string(page, "  Nothing is ranked across page sizes; --mix-pages does, with a "
-                              "warning.\n");
+        kvr_text_string(page,
+                        "  Page sizes are ranked apart; --mix-pages also ranks them together.\n");
 }
 
 void kvr_predict_notes(const struct kvr_prediction *prediction, struct kvr_text *page)
