@@ -51,25 +51,40 @@ static enum kvr_status at_chunk(const struct kvr_read_request *request, uint64_t
     return kvr_at(err, "chunk %llu (%s)", (unsigned long long)number, ranges);
 }
 
+/* Fetches chunk `number` and undoes its filters, unless HDF5 did. NULL: it was never written. */
+static enum kvr_status fetch_and_decode(const struct kvr_read_request *request, uint64_t number,
+                                        struct kvr_chunk_scratch *scratch, unsigned char **bytes,
+                                        size_t *size, struct kvr_error *err)
+{
+    const struct kvr_h5_storage *storage = &request->stored->storage;
+    struct kvr_fetched_chunk chunk = {0};
+    struct chunk_place place = place_of(request, number);
+    enum kvr_status status =
+        kvr_trace_fetch_chunk(request, place.corner, place.shape, &scratch->stored, &chunk, err);
+    if (status == KVR_OK && chunk.stored != NULL) {
+        status = kvr_chunk_decode(&storage->plan, chunk.filter_mask, chunk.stored, chunk.size,
+                                  &scratch->half_way, bytes, err);
+        *size = storage->plan.bytes;
+    } else if (status == KVR_OK) {
+        *bytes = chunk.decoded;
+        *size = chunk.size;
+    }
+    return status;
+}
+
 static enum kvr_status load_chunk(void *context, struct kvr_chunk_key key, unsigned char **bytes,
                                   size_t *size, struct kvr_error *err)
 {
     const struct kvr_read_request *request = context;
-    const struct kvr_h5_storage *storage = &request->stored->storage;
-    struct kvr_fetched_chunk chunk = {0};
-    struct chunk_place place = place_of(request, key.chunk);
-    enum kvr_status status = kvr_trace_fetch_chunk(request, place.corner, place.shape, &chunk, err);
-    if (status == KVR_OK && storage->own_decoding && chunk.bytes != NULL) {
-        status = kvr_chunk_decode(&storage->plan, chunk.filter_mask, &chunk.bytes, chunk.size, err);
-        chunk.size = storage->plan.bytes;
-    }
-    if (status != KVR_OK) {
-        free(chunk.bytes);
-        return status == KVR_NO_MEMORY ? status : at_chunk(request, key.chunk, err);
-    }
-    *bytes = chunk.bytes;
-    *size = chunk.size;
-    return KVR_OK;
+    struct kvr_chunk_pool *pool = &request->trace->reader->pool;
+    struct kvr_chunk_scratch *scratch = kvr_chunk_pool_take(pool, err);
+    if (scratch == NULL)
+        return KVR_NO_MEMORY;
+    enum kvr_status status = fetch_and_decode(request, key.chunk, scratch, bytes, size, err);
+    kvr_chunk_pool_give(pool, scratch);
+    if (status == KVR_OK || status == KVR_NO_MEMORY)
+        return status;
+    return at_chunk(request, key.chunk, err);
 }
 
 /* Copies what a chunk and the block have in common; bytes are NULL for a chunk never written. */

@@ -28,21 +28,30 @@ static void expect_decoded(const struct kvr_chunk_plan *plan, uint32_t mask, con
                            size_t stored_size, const void *expected)
 {
     struct kvr_error err = KVR_ERROR_NONE;
-    unsigned char *bytes = copy_of(stored, stored_size);
-    enum kvr_status status = kvr_chunk_decode(plan, mask, &bytes, stored_size, &err);
+    unsigned char *copy = copy_of(stored, stored_size), *bytes = NULL;
+    struct kvr_chunk_room half_way = {NULL, 0};
+    enum kvr_status status =
+        kvr_chunk_decode(plan, mask, copy, stored_size, &half_way, &bytes, &err);
     ck_assert_msg(status == KVR_OK, "%s", err.message);
     ck_assert_mem_eq(bytes, expected, plan->bytes);
+    ck_assert_mem_eq(copy, stored, stored_size);
     free(bytes);
+    free(copy);
+    free(half_way.bytes);
 }
 
 static void expect_damage(const struct kvr_chunk_plan *plan, const void *stored, size_t stored_size,
                           const char *message)
 {
     struct kvr_error err = KVR_ERROR_NONE;
-    unsigned char *bytes = copy_of(stored, stored_size);
-    ck_assert_int_eq(kvr_chunk_decode(plan, 0, &bytes, stored_size, &err), KVR_BAD_INPUT);
+    unsigned char *copy = copy_of(stored, stored_size), *bytes = NULL;
+    struct kvr_chunk_room half_way = {NULL, 0};
+    ck_assert_int_eq(kvr_chunk_decode(plan, 0, copy, stored_size, &half_way, &bytes, &err),
+                     KVR_BAD_INPUT);
     ck_assert_msg(strstr(err.message, message) != NULL, "%s", err.message);
-    free(bytes);
+    ck_assert_ptr_null(bytes);
+    free(copy);
+    free(half_way.bytes);
 }
 
 /* Every size around the width of a vector, every element size, with bytes left over. */
