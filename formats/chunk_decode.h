@@ -7,6 +7,7 @@
 #ifndef KVR_CHUNK_DECODE_H
 #define KVR_CHUNK_DECODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ struct kvr_chunk_plan {
     enum kvr_chunk_filter filters[KVR_CHUNK_FILTERS];
     size_t shuffle_size; /* bytes of an element as the shuffle filter sees it, > 0 */
     size_t bytes;        /* of a whole chunk when decoded */
+    /* The first filter is a shuffle of two-byte elements, and decoded chunks stay as it left them:
+       whoever takes elements out joins their bytes, or sums them as they are. */
+    bool keeps_planes;
 };
 
 /* No stored chunk may be larger than this. */

@@ -82,8 +82,8 @@ enum kvr_status kvr_trace_read_contiguous(const struct kvr_read_request *request
 enum kvr_status kvr_trace_read_chunks(struct kvr_read_request *request, struct kvr_error *err);
 
 /* As kvr_trace_view_rows, for chunked data. */
-enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, const void **rows,
-                                      struct kvr_row_view *view, bool *there,
+enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, bool planes,
+                                      const void **rows, struct kvr_row_view *view, bool *there,
                                       struct kvr_error *err);
 
 /* A chunk as it comes from the file. Both are NULL if the chunk was never written. */
