@@ -252,7 +252,7 @@ bench: all $(BENCHES) ## measures speed; BENCH_OPTIONS="--sweep" as in kvreplay 
 	@$(COMMAND) bench --peers tests/peer --json $(BUILD)/bench.json $(BENCH_OPTIONS)
 	@for bench in $(BENCHES); do $$bench || exit 1; done
 
-lint: $(SUITES_H) $(BUILD)/generated/tests/cuda/kernels.inc ## layout, static analysis, layering
+lint: $(SUITES_H) $(addprefix $(BUILD)/generated/,tests/cuda/kernels.inc plots/report.css.inc plots/report.js.inc) ## layout, static analysis, layering
 	@CFLAGS='$(BASE_CFLAGS)' LLAMA_CFLAGS='$(shell sed -n 's/^LLAMA_CFLAGS := //p' $(LLAMA_FLAGS) \
 	    2>/dev/null)' tests/lint.sh
 

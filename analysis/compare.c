@@ -59,17 +59,31 @@ static enum kvr_status compare_at(struct compare_room *room,
     return status;
 }
 
-static size_t find_policy(const struct kvr_comparison *comparison, const char *text)
+size_t kvr_compare_find(const struct kvr_compare_use *uses, size_t count, const char *text)
 {
-    for (size_t u = 0; u < comparison->use_count; u++) {
-        const struct kvr_compare_use *use = &comparison->uses[u];
+    for (size_t u = 0; u < count; u++) {
+        const struct kvr_compare_use *use = &uses[u];
         size_t length = strlen(use->scorer);
         if (strcmp(use->policy, text) == 0 ||
             (strncmp(text, use->scorer, length) == 0 && text[length] == '/' &&
              strcmp(text + length + 1, use->policy) == 0))
             return u;
     }
-    return comparison->use_count;
+    return count;
+}
+
+enum kvr_status kvr_compare_no_baseline(const struct kvr_compare_use *uses, size_t count,
+                                        const char *text, struct kvr_error *err)
+{
+    char list[512] = "";
+    for (size_t u = 0; u < count; u++) {
+        if (kvr_compare_find(uses, u, uses[u].policy) < u)
+            continue; /* the same under another scorer */
+        strncat(list, u > 0 ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, uses[u].policy, sizeof list - strlen(list) - 1);
+    }
+    return kvr_fail(err, KVR_BAD_ARGUMENT, "--baseline: \"%s\" is none of the policies %s", text,
+                    list);
 }
 
 /* True if the use holds more than the budget somewhere. */
@@ -89,17 +103,10 @@ static enum kvr_status choose_baseline(const struct kvr_compare_options *options
                                        struct kvr_comparison *comparison, struct kvr_error *err)
 {
     comparison->baseline_asked = options->baseline != NULL;
-    comparison->baseline =
-        find_policy(comparison, options->baseline != NULL ? options->baseline : "random");
-    if (options->baseline != NULL && comparison->baseline == comparison->use_count) {
-        char list[512] = "";
-        for (size_t u = 0; u < comparison->use_count; u++) {
-            strncat(list, u > 0 ? ", " : "", sizeof list - strlen(list) - 1);
-            strncat(list, comparison->uses[u].policy, sizeof list - strlen(list) - 1);
-        }
-        return kvr_fail(err, KVR_BAD_ARGUMENT, "--baseline: \"%s\" is none of the policies %s",
-                        options->baseline, list);
-    }
+    const char *wanted = options->baseline != NULL ? options->baseline : "random";
+    comparison->baseline = kvr_compare_find(comparison->uses, comparison->use_count, wanted);
+    if (options->baseline != NULL && comparison->baseline == comparison->use_count)
+        return kvr_compare_no_baseline(comparison->uses, comparison->use_count, wanted, err);
     for (size_t u = 0; comparison->baseline == comparison->use_count && u < comparison->use_count;
          u++)
         if (!ever_over(comparison, u))
@@ -207,7 +214,7 @@ static void fill_facts(const struct compare_store *store, struct kvr_comparison 
         if (store->facts.facts[i].head_dim != head_dim)
             head_dim = 0;
     comparison->token_bytes = 2 * head_dim * options->element_bytes;
-    comparison->ceiling = find_policy(comparison, "clairvoyant");
+    comparison->ceiling = kvr_compare_find(comparison->uses, comparison->use_count, "clairvoyant");
 }
 
 static enum kvr_status compare_store_entries(struct compare_room *room,

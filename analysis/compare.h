@@ -74,6 +74,13 @@ struct kvr_compare_use {
     bool named; /* by its policy alone: the policy brings its own score */
 };
 
+/* The first use that `text` names, as POLICY or SCORER/POLICY; `count` if there is none. */
+size_t kvr_compare_find(const struct kvr_compare_use *uses, size_t count, const char *text);
+
+/* KVR_BAD_ARGUMENT: the baseline `text` is none of the uses, which the message lists. */
+enum kvr_status kvr_compare_no_baseline(const struct kvr_compare_use *uses, size_t count,
+                                        const char *text, struct kvr_error *err);
+
 struct kvr_comparison {
     enum kvr_metric metric;
     struct kvr_bootstrap bootstrap;

@@ -74,24 +74,12 @@ struct reading {
     const struct kvr_sample_facts *facts;
 };
 
-/* Zeroed room for the element `index` of an array that grows. */
-static enum kvr_status reach(void **items, size_t *room, size_t index, size_t size,
-                             struct kvr_error *err)
-{
-    size_t before = *room;
-    if (index < before)
-        return KVR_OK;
-    enum kvr_status status = kvr_reserve(items, room, index + 1, size, err);
-    if (status == KVR_OK)
-        memset((char *)*items + before * size, 0, (*room - before) * size);
-    return status;
-}
 /* The same for any type of array; does nothing once status tells of a failure. */
 #define REACH(status, array, room, index, err)                                                     \
     do {                                                                                           \
         void *reached_ = (array);                                                                  \
         if ((status) == KVR_OK)                                                                    \
-            (status) = reach(&reached_, &(room), index, sizeof *(array), err);                     \
+            (status) = kvr_reach(&reached_, &(room), index, sizeof *(array), err);                 \
         (array) = reached_;                                                                        \
     } while (0)
 

@@ -1,5 +1,6 @@
 /*
- * gate.csv and agreement.csv: what the gate of PAGE saw in each sample (POLICIES, "gate").
+ * gate.csv and agreement.csv: what the gate of PAGE saw in each sample (analysis/POLICIES.md,
+ * page-gate).
  */
 #include "analysis/result_tables.h"
 

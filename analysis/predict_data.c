@@ -54,19 +54,6 @@ static const struct kvr_field needles_fields[] = {
     {KVR_FIELD(struct needles_row, needle_future_weight, KVR_FIELD_FIGURE)},
 };
 
-/* Zeroed room for the element `index` of an array that grows. */
-static enum kvr_status reach(void **items, size_t *room, size_t index, size_t size,
-                             struct kvr_error *err)
-{
-    size_t before = *room;
-    if (index < before)
-        return KVR_OK;
-    enum kvr_status status = kvr_reserve(items, room, index + 1, size, err);
-    if (status == KVR_OK)
-        memset((char *)*items + before * size, 0, (*room - before) * size);
-    return status;
-}
-
 /* ---- names */
 
 static bool passes(const struct kvr_compare_filter *filter, const char *item)
@@ -251,8 +238,8 @@ enum kvr_status kvr_predict_reach_setting(struct kvr_predict_reading *reading,
     if (*setting == NULL)
         status = add_setting(reading, at, setting, err);
     if (status == KVR_OK)
-        status = reach((void **)&(*setting)->sums, &(*setting)->sums_room, reading->sample,
-                       sizeof *(*setting)->sums, err);
+        status = kvr_reach((void **)&(*setting)->sums, &(*setting)->sums_room, reading->sample,
+                           sizeof *(*setting)->sums, err);
     return status;
 }
 
@@ -339,8 +326,8 @@ static enum kvr_status find_needle(struct kvr_predict_reading *reading,
     snprintf(key, sizeof key, "%zu/%llu", reading->sample, (unsigned long long)row->needle);
     enum kvr_status status = kvr_names_index(&data->needles, key, needle, err);
     if (status == KVR_OK)
-        status = reach((void **)&data->needle_samples, &data->needle_capacity, *needle,
-                       sizeof *data->needle_samples, err);
+        status = kvr_reach((void **)&data->needle_samples, &data->needle_capacity, *needle,
+                           sizeof *data->needle_samples, err);
     if (status == KVR_OK)
         data->needle_samples[*needle] = reading->sample;
     return status;
@@ -368,8 +355,8 @@ static enum kvr_status take_needles(void *state, const struct kvr_table_reader *
     if (status == KVR_OK)
         status = find_needle(reading, row, &needle, err);
     if (status == KVR_OK)
-        status = reach((void **)&setting->needles, &setting->needle_room, needle,
-                       sizeof *setting->needles, err);
+        status = kvr_reach((void **)&setting->needles, &setting->needle_room, needle,
+                           sizeof *setting->needles, err);
     if (status != KVR_OK)
         return status;
     struct kvr_predict_sums *sums = &setting->sums[reading->sample];

@@ -26,8 +26,9 @@ enum kvr_predictor {
 /* Of a sample run with exactly the kept tokens visible. */
 enum kvr_live {
     KVR_LIVE_RIGHT, /* 1: the answer is right */
-    KVR_LIVE_LOSS,  /* log-probability of the answer with the full cache, minus that without */
-    KVR_LIVE_KL,    /* to the full cache, mean over the decode rows */
+    KVR_LIVE_LOSS,  /* log-probability of the answer with the full cache, minus that without: nats,
+                       mean over its tokens */
+    KVR_LIVE_KL,    /* divergence from the full cache: nats, mean over the decode rows */
     KVR_LIVES,
 };
 

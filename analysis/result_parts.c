@@ -127,6 +127,7 @@ bool kvr_part_is_good(const char *folder, const struct kvr_part_stamp *stamp)
 }
 
 struct taking {
+    const char *path; /* of the part, for messages */
     struct kvr_results *results;
     struct kvr_cell_key key;
 };
@@ -140,10 +141,15 @@ static enum kvr_status take_block(void *state, enum kvr_part_kind kind, uint32_t
     while (i < results->count && results->sinks[i].table != table)
         i++;
     if (i == results->count)
-        return kvr_fail(err, KVR_BAD_INPUT, "a block is of a table that this run does not have");
+        return kvr_fail(err, KVR_BAD_INPUT,
+                        "\"%s\": a block is of a table that this run does not have", taking->path);
     const struct kvr_rows_sink *sink = &results->sinks[i];
-    return kind == KVR_PART_ROWS ? kvr_outfile_write(sink->file, bytes, length, err)
-                                 : kvr_rows_sum_facts(sink, &taking->key, bytes, length, err);
+    if (kind == KVR_PART_ROWS)
+        return kvr_outfile_write(sink->file, bytes, length, err);
+    enum kvr_status status = kvr_rows_sum_facts(sink, &taking->key, bytes, length, err);
+    if (status == KVR_BAD_INPUT)
+        kvr_at(err, "\"%s\"", taking->path);
+    return status;
 }
 
 enum kvr_status kvr_results_take_part(struct kvr_results *results, const char *folder,
@@ -155,6 +161,7 @@ enum kvr_status kvr_results_take_part(struct kvr_results *results, const char *f
     char *path = kvr_part_folder_unit(folder, stamp->unit, err);
     if (path == NULL)
         return KVR_NO_MEMORY;
+    taking.path = path;
     enum kvr_status status = kvr_part_read(path, stamp, &visitor, err);
     free(path);
     return status;

@@ -1,5 +1,6 @@
 /*
- * The tables of a replay (INTERFACES, "Tables"): what each is called, its columns, what fills it.
+ * The tables of a replay: what each is called, its columns (analysis/MEASURES.md §11), what fills
+ * it.
  */
 #ifndef KVR_RESULT_TABLES_H
 #define KVR_RESULT_TABLES_H

@@ -27,14 +27,20 @@ struct mapping {
 
 struct kvr_archive_memory {
     struct mapping file;
-    size_t inflated_count;
-    struct mapping *inflated;
+    struct mapping inflated; /* all deflated entries, one after the other */
+    size_t inflated_used;
 };
+
+/* Entries start at multiples of this, as arrays of any type may. */
+enum { ENTRY_ALIGNMENT = 64 };
+
+/* Deflate cannot make more bytes than this of one. */
+enum { MOST_INFLATION = 1032 };
 
 static enum kvr_status map_file(const char *path, struct mapping *mapping, struct kvr_error *err)
 {
     struct stat facts;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
     if (file < 0 || fstat(file, &facts) != 0) {
         enum kvr_status status = kvr_fail(err, KVR_IO, "%s", strerror(errno));
         if (file >= 0)
@@ -76,6 +82,30 @@ static enum kvr_status map_temporary(size_t size, struct mapping *mapping, struc
     return KVR_OK;
 }
 
+/* What a deflated entry takes of the temporary file. */
+static size_t room_of(const struct kvr_zip_entry *entry)
+{
+    size_t size = entry->deflated ? (size_t)entry->size : 0;
+    return (size + ENTRY_ALIGNMENT - 1) / ENTRY_ALIGNMENT * ENTRY_ALIGNMENT;
+}
+
+/* One temporary file for all: a file for each of thousands of entries takes minutes. Declared sizes
+   are not believed beyond what deflate can do, so it stays in proportion to the archive. */
+static enum kvr_status make_room(struct kvr_archive_memory *memory,
+                                 const struct kvr_zip_entry *entries, size_t count,
+                                 struct kvr_error *err)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].deflated && entries[i].size / MOST_INFLATION > entries[i].stored)
+            return kvr_fail(err, KVR_BAD_INPUT, "%s: damaged: %llu deflated bytes cannot hold %llu",
+                            entries[i].name, (unsigned long long)entries[i].stored,
+                            (unsigned long long)entries[i].size);
+        room += room_of(&entries[i]);
+    }
+    return room > 0 ? map_temporary(room, &memory->inflated, err) : KVR_OK;
+}
+
 /* The bytes of an entry, inflated if need be and checked. */
 static enum kvr_status entry_bytes(struct kvr_archive_memory *memory,
                                    const struct kvr_zip_entry *entry, const unsigned char **bytes,
@@ -83,15 +113,12 @@ static enum kvr_status entry_bytes(struct kvr_archive_memory *memory,
 {
     *bytes = entry->bytes;
     if (entry->deflated && entry->size > 0) {
-        struct mapping *inflated = &memory->inflated[memory->inflated_count];
-        enum kvr_status status = map_temporary((size_t)entry->size, inflated, err);
-        if (status != KVR_OK)
-            return status;
-        memory->inflated_count++;
-        if (!kvr_inflate_raw(entry->bytes, (size_t)entry->stored, inflated->bytes, inflated->size))
+        unsigned char *inflated = memory->inflated.bytes + memory->inflated_used;
+        memory->inflated_used += room_of(entry);
+        if (!kvr_inflate_raw(entry->bytes, (size_t)entry->stored, inflated, (size_t)entry->size))
             return kvr_fail(err, KVR_BAD_INPUT, "damaged: it does not inflate to %llu bytes",
                             (unsigned long long)entry->size);
-        *bytes = inflated->bytes;
+        *bytes = inflated;
     }
     uint32_t crc = kvr_crc32(0, *bytes, (size_t)entry->size);
     if (crc != entry->crc)
@@ -128,9 +155,8 @@ static enum kvr_status open_zip(struct kvr_archive *archive, struct kvr_error *e
     enum kvr_status status = kvr_zip_parse(file->bytes, file->size, &entries, &count, err);
     if (status == KVR_OK) {
         archive->arrays = kvr_alloc(count, sizeof *archive->arrays, err);
-        archive->memory->inflated = kvr_alloc(count, sizeof *archive->memory->inflated, err);
-        if (archive->arrays == NULL || archive->memory->inflated == NULL)
-            status = KVR_NO_MEMORY;
+        status = archive->arrays != NULL ? make_room(archive->memory, entries, count, err)
+                                         : KVR_NO_MEMORY;
     }
     for (size_t i = 0; status == KVR_OK && i < count; i++) {
         size_t length = strlen(entries[i].name);
@@ -202,12 +228,10 @@ void kvr_archive_close(struct kvr_archive *archive)
     struct kvr_archive_memory *memory = archive->memory;
     for (size_t i = 0; i < archive->count; i++)
         free(archive->arrays[i].name);
-    for (size_t i = 0; memory != NULL && i < memory->inflated_count; i++)
-        munmap(memory->inflated[i].bytes, memory->inflated[i].size);
+    if (memory != NULL && memory->inflated.bytes != NULL)
+        munmap(memory->inflated.bytes, memory->inflated.size);
     if (memory != NULL && memory->file.bytes != NULL)
         munmap(memory->file.bytes, memory->file.size);
-    if (memory != NULL)
-        free(memory->inflated);
     free(memory);
     free(archive->arrays);
     free(archive->path);

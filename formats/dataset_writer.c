@@ -13,6 +13,7 @@
 #include "formats/base/memory.h"
 #include "formats/chunk_pack.h"
 #include "formats/h5_session.h"
+#include "formats/trace_names.h"
 #include "formats/trace_writer_state.h"
 
 /* Half of the smallest common second-level cache, and well inside the 0.25-4 MiB that reading in
@@ -104,32 +105,37 @@ static hid_t create_type(struct kvr_element_type type)
     return created;
 }
 
+/* True if the lengths are those of the member's axes; a head size is any. */
+static bool has_axes(const struct kvr_trace_writer *writer, size_t member, unsigned rank,
+                     const uint64_t *shape)
+{
+    const char *axes = kvr_members[member].axes;
+    if (rank != strlen(axes))
+        return false;
+    for (unsigned i = 0; i < rank; i++) {
+        uint64_t length = shape[i];
+        if (axes[i] == 'H')
+            length = kvr_members[member].per_kv_head ? writer->kv_heads : writer->query_heads;
+        else if (axes[i] == 'Q')
+            length = writer->query_count;
+        else if (axes[i] == 'T')
+            length = writer->context_length;
+        if (shape[i] != length || length == 0)
+            return false;
+    }
+    return true;
+}
+
 /* What the writer was asked for must be a dataset that a reader will take. */
 static enum kvr_status check_shape(const struct kvr_trace_writer *writer, const char *name,
                                    unsigned rank, const uint64_t *shape, struct kvr_error *err)
 {
-    enum { ANY = 0 };
-    const uint64_t q = writer->query_count, n = writer->context_length;
-    const struct {
-        const char *name;
-        unsigned rank;
-        uint64_t heads, shape[2];
-    } known[] = {
-        {"attention", 3, writer->query_heads, {q, n}},
-        {"accumulated", 2, writer->query_heads, {n, ANY}},
-        {"query", 3, writer->query_heads, {q, ANY}},
-        {"key", 3, writer->kv_heads, {n, ANY}},
-        {"value", 3, writer->kv_heads, {n, ANY}},
-    };
     bool column = strncmp(name, "scores/", 7) == 0 && name[7] != '\0' && !strchr(name + 7, '/');
-    if (column && rank == 2 && shape[1] == n &&
+    if (column && rank == 2 && shape[1] == writer->context_length &&
         (shape[0] == writer->query_heads || shape[0] == writer->kv_heads))
         return KVR_OK;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i].name) == 0 && rank == known[i].rank &&
-            shape[0] == known[i].heads && shape[1] == known[i].shape[0] &&
-            (rank < 3 || known[i].shape[1] == ANY || shape[2] == known[i].shape[1]) &&
-            shape[rank - 1] > 0 && shape[1] > 0)
+    for (size_t m = 0; m < KVR_MEMBERS; m++)
+        if (strcmp(name, kvr_members[m].name) == 0 && has_axes(writer, m, rank, shape))
             return KVR_OK;
     return kvr_fail(
         err, KVR_INTERNAL,
@@ -182,7 +188,7 @@ static enum kvr_status settle_chunk(struct kvr_dataset_writer *dataset, struct k
 
 static hid_t creation_properties(const struct kvr_dataset_writer *dataset)
 {
-    hid_t properties = kvr_untimed_properties(H5P_DATASET_CREATE);
+    hid_t properties = kvr_h5_untimed(H5P_DATASET_CREATE);
     const struct kvr_storage *storage = &dataset->storage;
     if (properties < 0 || storage->contiguous)
         return properties;
@@ -235,7 +241,7 @@ static enum kvr_status create_dataset(struct kvr_dataset_writer *dataset, const 
     if (dataset->dataset < 0)
         return hdf5_failed(dataset, err);
     if (dataset->storage.type.as_uint16 &&
-        kvr_put_string(dataset->dataset, "encoding", "bfloat16") < 0)
+        kvr_h5_put_string(dataset->dataset, "encoding", "bfloat16") < 0)
         return hdf5_failed(dataset, err);
     return KVR_OK;
 }

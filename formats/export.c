@@ -11,6 +11,7 @@
 #include "formats/base/memory.h"
 #include "formats/base/text.h"
 #include "formats/npz_writer.h"
+#include "formats/trace_names.h"
 
 enum { BLOCK_BYTES = 4 << 20 };
 
@@ -77,13 +78,22 @@ static enum kvr_status export_integers(struct exporting *exporting, const char *
     return status;
 }
 
-static enum kvr_status export_number(struct exporting *exporting, const char *name, double number,
-                                     struct kvr_error *err)
+/* A number of a sample or layer; nothing for NaN, which means "not recorded". */
+static enum kvr_status export_attribute(struct exporting *exporting,
+                                        const struct kvr_attribute *attribute, const void *owner,
+                                        struct kvr_error *err)
 {
     static const struct kvr_element_type type = {.kind = KVR_DOUBLE};
+    const double number = kvr_attribute_get(attribute, owner);
     unsigned char bytes[8];
+    if (isnan(number))
+        return KVR_OK;
+    if (attribute->kind != KVR_REAL) {
+        const int64_t whole = (int64_t)number;
+        return export_integers(exporting, attribute->name, 0, NULL, &whole, 1, err);
+    }
     kvr_element_encode(type, &number, 1, bytes);
-    enum kvr_status status = start_array(exporting, name, "<f8", 0, NULL, err);
+    enum kvr_status status = start_array(exporting, attribute->name, "<f8", 0, NULL, err);
     return status == KVR_OK ? kvr_npz_writer_bytes(exporting->writer, bytes, sizeof bytes, err)
                             : status;
 }
@@ -154,27 +164,11 @@ static enum kvr_status export_dataset(struct exporting *exporting, const char *n
 static enum kvr_status export_layer(struct exporting *exporting, const struct kvr_layer *layer,
                                     struct kvr_error *err)
 {
-    const struct {
-        const char *name;
-        const struct kvr_dataset *dataset;
-    } datasets[] = {
-        {"attention", layer->attention}, {"accumulated", layer->accumulated},
-        {"query", layer->query},         {"key", layer->key},
-        {"value", layer->value},
-    };
-    const struct {
-        const char *name;
-        int64_t value;
-    } whole[] = {
-        {"query_heads", layer->query_heads},
-        {"kv_heads", layer->kv_heads},
-        {"sliding_window", (int64_t)layer->sliding_window},
-        {"sink_logits", layer->sink_logits},
-    };
     const size_t before = exporting->arrays;
     enum kvr_status status = KVR_OK;
-    for (size_t i = 0; status == KVR_OK && i < sizeof datasets / sizeof *datasets; i++)
-        status = export_dataset(exporting, datasets[i].name, datasets[i].dataset, err);
+    for (unsigned m = 0; status == KVR_OK && m < KVR_MEMBERS; m++)
+        status = export_dataset(exporting, kvr_members[m].name,
+                                kvr_layer_member(layer, (enum kvr_member)m), err);
     for (size_t i = 0; status == KVR_OK && i < layer->column_count; i++) {
         struct kvr_text name = {0};
         kvr_text_add(&name, "scores/%s", layer->columns[i].name);
@@ -185,12 +179,8 @@ static enum kvr_status export_layer(struct exporting *exporting, const struct kv
     }
     if (exporting->arrays == before)
         return status;
-    for (size_t i = 0; status == KVR_OK && i < sizeof whole / sizeof *whole; i++)
-        status = export_integers(exporting, whole[i].name, 0, NULL, &whole[i].value, 1, err);
-    if (status == KVR_OK && !isnan(layer->scale))
-        status = export_number(exporting, "scale", layer->scale, err);
-    if (status == KVR_OK && !isnan(layer->softcap))
-        status = export_number(exporting, "softcap", layer->softcap, err);
+    for (size_t i = 0; status == KVR_OK && i < KVR_LAYER_ATTRIBUTES; i++)
+        status = export_attribute(exporting, &kvr_layer_attributes[i], layer, err);
     return status;
 }
 
@@ -225,25 +215,12 @@ static enum kvr_status export_lists(struct exporting *exporting, const struct kv
 static enum kvr_status export_sample(struct exporting *exporting, const struct kvr_sample *sample,
                                      struct kvr_error *err)
 {
-    const struct {
-        const char *name;
-        uint64_t value;
-    } whole[] = {
-        {"context_length", sample->context_length},
-        {"prompt_length", sample->prompt_length},
-        {"pad", sample->pad},
-        {"query_heads", sample->query_heads},
-        {"kv_heads", sample->kv_heads},
-        {"head_dim", sample->head_dim},
-    };
     kvr_text_clear(&exporting->place);
     kvr_text_add(&exporting->place, "samples/%s/", sample->name);
     enum kvr_status status = export_lists(exporting, sample, err);
-    for (size_t i = 0; status == KVR_OK && i < sizeof whole / sizeof *whole; i++) {
-        int64_t value = (int64_t)whole[i].value;
-        if (value > 0)
-            status = export_integers(exporting, whole[i].name, 0, NULL, &value, 1, err);
-    }
+    for (size_t i = 0; status == KVR_OK && i < KVR_SAMPLE_ATTRIBUTES; i++)
+        if (kvr_attribute_get(&kvr_sample_attributes[i], sample) > 0) /* 0: not recorded, none */
+            status = export_attribute(exporting, &kvr_sample_attributes[i], sample, err);
     for (size_t i = 0; status == KVR_OK && i < sample->layer_count; i++) {
         if (!wants_layer(exporting->filter, sample->layers[i].number))
             continue;
@@ -259,16 +236,9 @@ static enum kvr_status export_sample(struct exporting *exporting, const struct k
 
 static bool layer_holds(const struct kvr_layer *layer, const char *name)
 {
-    const struct {
-        const char *name;
-        const struct kvr_dataset *dataset;
-    } datasets[] = {
-        {"attention", layer->attention}, {"accumulated", layer->accumulated},
-        {"query", layer->query},         {"key", layer->key},
-        {"value", layer->value},
-    };
-    for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++)
-        if (datasets[i].dataset != NULL && strcmp(datasets[i].name, name) == 0)
+    for (unsigned m = 0; m < KVR_MEMBERS; m++)
+        if (strcmp(kvr_members[m].name, name) == 0 &&
+            kvr_layer_member(layer, (enum kvr_member)m) != NULL)
             return true;
     for (size_t i = 0; i < layer->column_count; i++)
         if (strncmp(name, "scores/", 7) == 0 && strcmp(layer->columns[i].name, name + 7) == 0)

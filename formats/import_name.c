@@ -9,15 +9,30 @@
 #include <string.h>
 
 #include "formats/base/number.h"
+#include "formats/trace_names.h"
 
-static const char *const role_names[KVR_ROLES] = {
-    "nothing", "attention", "accumulated",     "query",   "key",       "value",
-    "scores",  "tokens",    "query_positions", "needles", "attribute",
+/* Names and axes of what is no member of a layer. */
+static const struct {
+    const char *name, *axes;
+} others[KVR_ROLES] = {
+    [KVR_ROLE_NONE] = {"nothing", ""},      [KVR_ROLE_COLUMN] = {"scores", "HT"},
+    [KVR_ROLE_TOKENS] = {"tokens", "T"},    [KVR_ROLE_POSITIONS] = {"query_positions", "Q"},
+    [KVR_ROLE_NEEDLES] = {"needles", "N2"}, [KVR_ROLE_ATTRIBUTE] = {"attribute", ""},
 };
+
+static bool is_member(enum kvr_import_role role)
+{
+    return role >= KVR_ROLE_ATTENTION && role <= KVR_ROLE_VALUE;
+}
 
 const char *kvr_import_role_name(enum kvr_import_role role)
 {
-    return role_names[role];
+    return is_member(role) ? kvr_members[role - KVR_ROLE_ATTENTION].name : others[role].name;
+}
+
+const char *kvr_import_trace_axes(enum kvr_import_role role)
+{
+    return is_member(role) ? kvr_members[role - KVR_ROLE_ATTENTION].axes : others[role].axes;
 }
 
 /* Words that decide alone stand before those of which the last one counts:
@@ -53,11 +68,6 @@ static const struct {
     {"probs", KVR_ROLE_ATTENTION, false},
 };
 
-static const char *const attributes[] = {
-    "context_length", "prompt_length",  "pad",         "query_heads", "kv_heads",
-    "head_dim",       "sliding_window", "sink_logits", "scale",       "softcap",
-};
-
 /* Copies the part of `text` up to `end`, cut to the room. */
 static void copy_part(char *part, size_t room, const char *text, const char *end)
 {
@@ -85,7 +95,7 @@ static const char *take_sample(const char *text, struct kvr_import_name *name)
 /* One word of the name: letters with the digits behind them, in lower case. */
 static void take_word(const char *word, size_t length, struct kvr_import_name *name, bool *settled)
 {
-    char text[64];
+    char text[KVR_IMPORT_LONGEST_NAME + 1];
     uint64_t number;
     copy_part(text, sizeof text, word, word + length);
     for (char *at = text; *at != '\0'; at++)
@@ -93,6 +103,8 @@ static void take_word(const char *word, size_t length, struct kvr_import_name *n
     size_t letters = strcspn(text, "0123456789");
     bool numbered =
         text[letters] != '\0' && kvr_parse_unsigned(text + letters, 0, UINT32_MAX, &number);
+    name->beyond_layer |= !numbered && text[letters] != '\0' &&
+                          strspn(text + letters, "0123456789") == strlen(text + letters);
     if (numbered && !name->has_layer) {
         name->has_layer = true;
         name->layer = (uint32_t)number;
@@ -121,12 +133,11 @@ static void take_words(const char *text, struct kvr_import_name *name)
 
 struct kvr_import_name kvr_import_name_parse(const char *name)
 {
-    struct kvr_import_name found = {0};
+    struct kvr_import_name found = {.too_long = strlen(name) > KVR_IMPORT_LONGEST_NAME};
     const char *text = take_sample(name, &found), *last = strrchr(text, '/');
     const char *item = last != NULL ? last + 1 : text, *scores = strstr(text, "scores/");
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (strcmp(attributes[i], item) == 0)
-            found.role = KVR_ROLE_ATTRIBUTE;
+    if (kvr_attribute_named(false, item) != NULL || kvr_attribute_named(true, item) != NULL)
+        found.role = KVR_ROLE_ATTRIBUTE;
     if (scores != NULL && (scores == text || scores[-1] == '/'))
         found.role = KVR_ROLE_COLUMN;
     if (found.role == KVR_ROLE_NONE) {
@@ -134,7 +145,7 @@ struct kvr_import_name kvr_import_name_parse(const char *name)
         return found;
     }
     const enum kvr_import_role role = found.role;
-    char place[64]; /* only the part before the item tells the layer */
+    char place[KVR_IMPORT_LONGEST_NAME + 1]; /* only the part before the item tells the layer */
     if (role == KVR_ROLE_COLUMN)
         item = scores + strlen("scores/");
     copy_part(place, sizeof place, text, item);
@@ -142,24 +153,6 @@ struct kvr_import_name kvr_import_name_parse(const char *name)
     copy_part(found.item, sizeof found.item, item, item + strlen(item));
     found.role = role;
     return found;
-}
-
-static const struct {
-    enum kvr_import_role role;
-    const char *trace; /* axes of the trace's dataset */
-} datasets[] = {
-    {KVR_ROLE_ATTENTION, "HQT"}, {KVR_ROLE_ACCUMULATED, "HT"}, {KVR_ROLE_QUERY, "HQD"},
-    {KVR_ROLE_KEY, "HTD"},       {KVR_ROLE_VALUE, "HTD"},      {KVR_ROLE_COLUMN, "HT"},
-    {KVR_ROLE_TOKENS, "T"},      {KVR_ROLE_POSITIONS, "Q"},    {KVR_ROLE_NEEDLES, "N2"},
-    {KVR_ROLE_ATTRIBUTE, ""},
-};
-
-const char *kvr_import_trace_axes(enum kvr_import_role role)
-{
-    for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++)
-        if (datasets[i].role == role)
-            return datasets[i].trace;
-    return "";
 }
 
 const char *kvr_import_default_axes(enum kvr_import_role role, unsigned rank, bool has_layer)

@@ -13,8 +13,8 @@
 #include "formats/base/status.h"
 
 enum kvr_import_role {
-    KVR_ROLE_NONE, /* not understood */
-    KVR_ROLE_ATTENTION,
+    KVR_ROLE_NONE,      /* not understood */
+    KVR_ROLE_ATTENTION, /* from here to VALUE in the order of enum kvr_member */
     KVR_ROLE_ACCUMULATED,
     KVR_ROLE_QUERY,
     KVR_ROLE_KEY,
@@ -27,12 +27,16 @@ enum kvr_import_role {
     KVR_ROLES,
 };
 
+enum { KVR_IMPORT_LONGEST_NAME = 255 }; /* bytes */
+
 struct kvr_import_name {
     enum kvr_import_role role;
+    bool too_long;     /* more than the longest name: what follows was cut */
+    bool beyond_layer; /* a number that no layer can have stands where its number should */
     bool has_sample, has_layer;
-    char sample[64]; /* name of the sample */
+    char sample[KVR_IMPORT_LONGEST_NAME + 1]; /* name of the sample */
     uint32_t layer;
-    char item[64]; /* the column's or attribute's name */
+    char item[KVR_IMPORT_LONGEST_NAME + 1]; /* the column's or attribute's name */
 };
 
 /* Never fails: a name that is not understood has the role NONE. */

@@ -10,9 +10,10 @@
 
 #include "formats/base/memory.h"
 #include "formats/base/number.h"
-#include "formats/json_reader.h"
+#include "formats/import_map.h"
+#include "formats/trace_names.h"
 
-enum { MOST_MAP_BYTES = 16 << 20, MOST_AXIS = 65536 };
+enum { MOST_AXIS = 65536 };
 
 /* One array with all that is known of it. */
 struct arrival {
@@ -25,7 +26,7 @@ struct arrival {
 struct sorting {
     struct kvr_import_plan *plan;
     const struct kvr_import_options *options;
-    const struct kvr_json_value *map; /* NULL: none */
+    struct kvr_import_map map;
 };
 
 static enum kvr_status at_array(const struct arrival *arrival, struct kvr_error *err)
@@ -294,42 +295,19 @@ static enum kvr_status number_of(const struct arrival *arrival, double *number,
     return KVR_OK;
 }
 
-/* Sample attributes, or those of a layer where one is given. False if there is no such place. */
+/* False if a sample, or the layer where one is given, has no such attribute or cannot hold it. */
 static bool set_attribute(const char *item, double number, struct kvr_sample *sample,
                           struct kvr_layer *layer)
 {
-    if (layer != NULL && strcmp(item, "scale") == 0)
-        return layer->scale = number, true;
-    if (layer != NULL && strcmp(item, "softcap") == 0)
-        return layer->softcap = number > 0 ? number : NAN, true;
-    if (!(number >= 0) || number > INT32_MAX || number != floor(number))
+    const struct kvr_attribute *attribute = kvr_attribute_named(layer != NULL, item);
+    if (attribute == NULL || !isfinite(number))
         return false;
-    const struct {
-        const char *name;
-        uint64_t *place;
-    } wide[] = {
-        {"context_length", layer == NULL ? &sample->context_length : NULL},
-        {"prompt_length", layer == NULL ? &sample->prompt_length : NULL},
-        {"pad", layer == NULL ? &sample->pad : NULL},
-        {"sliding_window", layer != NULL ? &layer->sliding_window : NULL},
-    };
-    const struct {
-        const char *name;
-        uint32_t *place;
-    } narrow[] = {
-        {"query_heads", layer != NULL ? &layer->query_heads : &sample->query_heads},
-        {"kv_heads", layer != NULL ? &layer->kv_heads : &sample->kv_heads},
-        {"head_dim", layer == NULL ? &sample->head_dim : NULL},
-    };
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        if (strcmp(wide[i].name, item) == 0 && wide[i].place != NULL)
-            return *wide[i].place = (uint64_t)number, true;
-    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-        if (strcmp(narrow[i].name, item) == 0 && narrow[i].place != NULL)
-            return *narrow[i].place = (uint32_t)number, true;
-    if (layer != NULL && strcmp(item, "sink_logits") == 0)
-        return layer->sink_logits = number != 0, true;
-    return false;
+    if (layer == NULL)
+        return kvr_attribute_set(attribute, number, sample);
+    bool set = kvr_attribute_set(attribute, number, layer) && !(layer->softcap < 0);
+    if (!(layer->softcap > 0))
+        layer->softcap = NAN; /* 0 is how models say that they have none */
+    return set;
 }
 
 static enum kvr_status put_attribute(const struct arrival *arrival,
@@ -345,7 +323,7 @@ static enum kvr_status put_attribute(const struct arrival *arrival,
     enum kvr_status status = number_of(arrival, &number, err);
     if (status != KVR_OK || set_attribute(arrival->name.item, number, &sample->sample, layer))
         return status;
-    kvr_fail(err, KVR_BAD_INPUT, "expected a whole number that %s has, found %g",
+    kvr_fail(err, KVR_BAD_INPUT, "expected a number that %s can have, found %g",
              layer != NULL ? "a layer" : "a sample", number);
     return at_array(arrival, err);
 }
@@ -393,6 +371,29 @@ static enum kvr_status put_array(struct sorting *sorting, const struct arrival *
     return status;
 }
 
+/* Names become those of groups and datasets, so they must be whole and fit to be one. */
+static enum kvr_status check_name(const struct arrival *arrival, struct kvr_error *err)
+{
+    const struct kvr_import_name *name = &arrival->name;
+    bool column = name->role == KVR_ROLE_COLUMN;
+    if (name->too_long)
+        kvr_fail(err, KVR_BAD_INPUT, "expected a name of at most %d bytes",
+                 KVR_IMPORT_LONGEST_NAME);
+    else if (name->has_sample && (name->sample[0] == '\0' || strcmp(name->sample, ".") == 0))
+        kvr_fail(err, KVR_BAD_INPUT, "expected the name of a sample, found \"%s\"", name->sample);
+    else if (column && (name->item[0] == '\0' || strcmp(name->item, ".") == 0 ||
+                        strchr(name->item, '/') != NULL))
+        kvr_fail(err, KVR_BAD_INPUT, "expected the name of a column without \"/\", found \"%s\"",
+                 name->item);
+    else if (name->beyond_layer && !name->has_layer && axis_of(arrival, 'L') == KVR_ARRAY_RANK &&
+             name->role <= KVR_ROLE_COLUMN)
+        kvr_fail(err, KVR_BAD_INPUT, "expected the number of a layer, at most %u", UINT32_MAX);
+    else
+        return KVR_OK;
+    kvr_hint(err, "--map gives it another name");
+    return at_array(arrival, err);
+}
+
 static enum kvr_status check_arrival(const struct arrival *arrival, struct kvr_error *err)
 {
     const struct kvr_array *array = arrival->array;
@@ -405,6 +406,8 @@ static enum kvr_status check_arrival(const struct arrival *arrival, struct kvr_e
         return at_array(arrival, err);
     }
     enum kvr_status status = check_axes(arrival, err);
+    if (status == KVR_OK)
+        status = check_name(arrival, err);
     if (status != KVR_OK)
         return status;
     if (arrival->name.has_layer && axis_of(arrival, 'L') < KVR_ARRAY_RANK &&
@@ -419,28 +422,11 @@ static enum kvr_status check_arrival(const struct arrival *arrival, struct kvr_e
     return at_array(arrival, err);
 }
 
-/* The name that the map gives an array, and the layout if it gives one; false: leave it out. */
-static bool look_up(const struct sorting *sorting, const char *own, const char **name,
-                    const char **axes)
-{
-    const struct kvr_json_value *entry = kvr_json_member(sorting->map, own);
-    *name = own;
-    if (entry == NULL)
-        return true;
-    if (entry->kind == KVR_JSON_STRING)
-        *name = entry->text;
-    else if (entry->kind == KVR_JSON_OBJECT && kvr_json_member_string(entry, "as") != NULL)
-        *name = kvr_json_member_string(entry, "as");
-    if (entry->kind == KVR_JSON_OBJECT)
-        *axes = kvr_json_member_string(entry, "layout");
-    return entry->kind != KVR_JSON_NULL;
-}
-
 static enum kvr_status sort_array(struct sorting *sorting, const char *path,
                                   const struct kvr_array *array, bool common, struct kvr_error *err)
 {
     const char *name, *axes = NULL;
-    if (!look_up(sorting, array->name, &name, &axes))
+    if (!kvr_import_map_find(&sorting->map, array->name, &name, &axes))
         return KVR_OK;
     struct arrival arrival = {path, array, kvr_import_name_parse(name), NULL};
     if (arrival.name.role == KVR_ROLE_NONE) {
@@ -454,6 +440,8 @@ static enum kvr_status sort_array(struct sorting *sorting, const char *path,
     if (is_common(&arrival) != common)
         return KVR_OK;
     arrival.axes = axes != NULL ? axes : sorting->options->axes[arrival.name.role];
+    if (arrival.axes == NULL && arrival.name.role == KVR_ROLE_ATTRIBUTE)
+        arrival.axes = &"11111111"[KVR_ARRAY_RANK - array->rank]; /* [[4]] is one number, too */
     if (arrival.axes == NULL)
         arrival.axes =
             kvr_import_default_axes(arrival.name.role, array->rank, arrival.name.has_layer);
@@ -487,20 +475,17 @@ enum kvr_status kvr_import_plan_make(struct kvr_archive *const *archives, size_t
 {
     *plan = (struct kvr_import_plan){0};
     struct sorting sorting = {.plan = plan, .options = options};
-    struct kvr_json_document map = {0};
-    enum kvr_status status = KVR_OK;
-    if (options->map != NULL)
-        status = kvr_json_read(options->map, MOST_MAP_BYTES, &map, err);
+    enum kvr_status status =
+        kvr_import_map_open(options->map, archives, archive_count, &sorting.map, err);
     if (status != KVR_OK)
         return status;
-    sorting.map = map.root;
-    if (map.root != NULL && map.root->kind != KVR_JSON_OBJECT)
-        status =
-            kvr_fail(err, KVR_BAD_INPUT, "\"%s\": expected an object of array names", options->map);
     if (status == KVR_OK)
         status = sort_all(&sorting, archives, archive_count, err);
     if (status == KVR_OK && plan->sample_count == 0) {
-        kvr_fail(err, KVR_BAD_INPUT, "no array bears a name that a trace knows");
+        kvr_fail(err, KVR_BAD_INPUT,
+                 "\"%s\": expected arrays that bear names of a trace, found \"%s\"%s",
+                 archives[0]->path, archives[0]->arrays[0].name,
+                 archives[0]->count > 1 ? " and others" : "");
         status =
             kvr_hint(err, "names are as \"attention\" or \"layers/3/key\"; --map gives others");
     }
@@ -510,8 +495,7 @@ enum kvr_status kvr_import_plan_make(struct kvr_archive *const *archives, size_t
             qsort(sample->layers, sample->layer_count, sizeof *sample->layers, by_number);
         status = kvr_import_settle(sample, options, err);
     }
-    if (options->map != NULL)
-        kvr_json_free(&map);
+    kvr_import_map_close(&sorting.map);
     return status;
 }
 

@@ -6,6 +6,9 @@
 #include "formats/base/memory.h"
 #include "formats/import_plan.h"
 
+/* As traces/FORMAT.md has them. */
+enum { MOST_LAYERS = 65536, MOST_HEADS = 65536, MOST_HEAD_DIM = 1 << 20, MOST_COLUMNS = 4096 };
+
 /* A length that several arrays must share: the first one sets it. */
 struct shared {
     const char *what; /* "tokens" */
@@ -168,6 +171,9 @@ static enum kvr_status settle_lengths(struct kvr_import_sample *plan, struct len
         return status;
     if (lengths->tokens.value == 0)
         return kvr_fail(err, KVR_BAD_INPUT, "no array says how long the context is");
+    if (lengths->tokens.value > INT32_MAX)
+        return kvr_fail(err, KVR_BAD_INPUT, "expected at most %d tokens, found %llu", INT32_MAX,
+                        (unsigned long long)lengths->tokens.value);
     sample->context_length = lengths->tokens.value;
     if (options->prompt_length > 0)
         sample->prompt_length = options->prompt_length;
@@ -181,6 +187,51 @@ static enum kvr_status settle_lengths(struct kvr_import_sample *plan, struct len
                         (unsigned long long)sample->context_length, (unsigned long long)sample->pad,
                         (unsigned long long)sample->prompt_length);
     return settle_positions(sample, lengths->rows.value, options, err);
+}
+
+/* What a trace cannot hold is refused here, where the array that is wrong can be named. */
+static enum kvr_status check_spans(const struct kvr_sample *sample, struct kvr_error *err)
+{
+    const uint64_t length = sample->context_length;
+    for (size_t i = 0; i < sample->query_count; i++) {
+        uint64_t least = i > 0 ? sample->query_positions[i - 1] + 1 : 0;
+        if (sample->query_positions[i] < least || sample->query_positions[i] >= length)
+            return kvr_fail(err, KVR_BAD_INPUT,
+                            "query_positions: expected ascending positions below %llu, found %llu "
+                            "at [%zu]",
+                            (unsigned long long)length,
+                            (unsigned long long)sample->query_positions[i], i);
+    }
+    for (size_t i = 0; i < sample->needle_count; i++)
+        if (sample->needles[i].start >= sample->needles[i].end || sample->needles[i].end > length)
+            return kvr_fail(err, KVR_BAD_INPUT,
+                            "needles: expected start < end <= %llu, found [%llu, %llu) in row %zu",
+                            (unsigned long long)length,
+                            (unsigned long long)sample->needles[i].start,
+                            (unsigned long long)sample->needles[i].end, i);
+    return KVR_OK;
+}
+
+static enum kvr_status check_layer(const struct kvr_import_layer *layer, uint64_t head_size,
+                                   struct kvr_error *err)
+{
+    const struct kvr_import_source *sources = layer->sources;
+    bool vectors =
+        sources[KVR_ROLE_QUERY].view.array != NULL && sources[KVR_ROLE_KEY].view.array != NULL;
+    if (layer->column_count == 0 && sources[KVR_ROLE_ATTENTION].view.array == NULL &&
+        sources[KVR_ROLE_ACCUMULATED].view.array == NULL && !vectors)
+        return kvr_fail(err, KVR_BAD_INPUT,
+                        "expected attention, accumulated, scores, or query and key, found none");
+    if (layer->layer.query_heads > MOST_HEADS)
+        return kvr_fail(err, KVR_BAD_INPUT, "expected at most %d query heads, found %u", MOST_HEADS,
+                        layer->layer.query_heads);
+    if (head_size > MOST_HEAD_DIM)
+        return kvr_fail(err, KVR_BAD_INPUT, "expected at most %d values a head, found %llu",
+                        MOST_HEAD_DIM, (unsigned long long)head_size);
+    if (layer->column_count > MOST_COLUMNS)
+        return kvr_fail(err, KVR_BAD_INPUT, "expected at most %d scores, found %zu", MOST_COLUMNS,
+                        layer->column_count);
+    return KVR_OK;
 }
 
 /* The heads that most of the trace has: those of the first layer; others say their own. */
@@ -203,6 +254,9 @@ enum kvr_status kvr_import_settle(struct kvr_import_sample *plan,
     enum kvr_status status = KVR_OK;
     if (plan->layer_count == 0)
         status = kvr_fail(err, KVR_BAD_INPUT, "no array holds anything of a layer");
+    if (plan->layer_count > MOST_LAYERS)
+        status = kvr_fail(err, KVR_BAD_INPUT, "expected at most %d layers, found %zu", MOST_LAYERS,
+                          plan->layer_count);
     for (size_t i = 0; status == KVR_OK && i < plan->layer_count; i++) {
         struct kvr_import_layer *layer = &plan->layers[i];
         struct heads heads = {
@@ -212,6 +266,8 @@ enum kvr_status kvr_import_settle(struct kvr_import_sample *plan,
             status = settle_heads(layer, &plan->sample, options, &heads, err);
         if (status == KVR_OK)
             status = check_columns(layer, &lengths, err);
+        if (status == KVR_OK)
+            status = check_layer(layer, heads.size.value, err);
         if (status != KVR_OK)
             kvr_at(err, "layer %u", layer->layer.number);
         if (head_size == 0)
@@ -219,6 +275,8 @@ enum kvr_status kvr_import_settle(struct kvr_import_sample *plan,
     }
     if (status == KVR_OK)
         status = settle_lengths(plan, &lengths, options, err);
+    if (status == KVR_OK)
+        status = check_spans(&plan->sample, err);
     if (status != KVR_OK)
         return status == KVR_NO_MEMORY ? status : kvr_at(err, "sample %s", plan->sample.name);
     settle_sample_heads(plan, head_size);

@@ -83,7 +83,7 @@ static enum kvr_status write_layer(struct writing *writing, const struct kvr_imp
     for (size_t i = 0; status == KVR_OK && i < layer->column_count; i++) {
         const struct kvr_import_column *column = &layer->columns[i];
         bool kv = kvr_array_extent(&column->source.view, 0) != layer->layer.query_heads;
-        char name[96];
+        char name[KVR_IMPORT_LONGEST_NAME + sizeof "scores/"];
         snprintf(name, sizeof name, "scores/%s", column->name);
         status =
             write_dataset(writing, name, KVR_ROLE_COLUMN, &column->source, kv ? 1 : ratio, err);

@@ -12,8 +12,8 @@
 
 #include "formats/base/memory.h"
 #include "formats/h5_session.h"
-#include "formats/sink_driver.h"
-#include "formats/trace_writer_state.h"
+#include "formats/h5_write.h"
+#include "formats/sink.h"
 
 enum { MOST_COMPACT = 2048, MOST_NAME = 2048, LEVELS = 5 };
 static const hsize_t most_chunk = 1 << 18; /* elements */
@@ -50,10 +50,7 @@ static bool escape_name(const char *name, char *link, size_t size)
 static enum kvr_status failed(const struct kvr_keep_writer *writer, const char *place,
                               struct kvr_error *err)
 {
-    char cause[256];
-    kvr_h5_cause(cause, sizeof cause);
-    return kvr_fail(err, KVR_IO, "\"%s\": %s: cannot be written%s%s", writer->path, place,
-                    cause[0] != '\0' ? ": " : "", cause);
+    return kvr_h5_write_failed(writer->path, place, err);
 }
 
 /* Leaves HDF5. Room on the disk may have run out behind its back. */
@@ -66,18 +63,10 @@ static enum kvr_status finish_step(const struct kvr_keep_writer *writer, enum kv
 
 /* ---- objects; all return a negative number on failure, as HDF5 does */
 
-static hid_t make_group(hid_t parent, const char *link)
-{
-    hid_t properties = kvr_untimed_properties(H5P_GROUP_CREATE);
-    hid_t group = H5Gcreate2(parent, link, H5P_DEFAULT, properties, H5P_DEFAULT);
-    H5Pclose(properties);
-    return group;
-}
-
 /* Small data lie in the header, others in filtered chunks. */
 static hid_t layout_of(hsize_t length, size_t element_size)
 {
-    hid_t properties = kvr_untimed_properties(H5P_DATASET_CREATE);
+    hid_t properties = kvr_h5_untimed(H5P_DATASET_CREATE);
     hsize_t chunk = length < most_chunk ? length : most_chunk;
     bool wrong = properties < 0;
     if (length * element_size <= MOST_COMPACT)
@@ -110,29 +99,16 @@ static herr_t put_numbers(hid_t group, const char *name, hid_t stored, hid_t mem
 
 /* ---- the file */
 
-static hid_t create_file(struct kvr_sink *sink)
-{
-    hid_t creation = kvr_untimed_properties(H5P_FILE_CREATE);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t file = H5I_INVALID_HID;
-    if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        file = kvr_sink_create_file(sink, creation, access);
-    H5Pclose(access);
-    H5Pclose(creation);
-    return file;
-}
-
 static enum kvr_status write_head(struct kvr_keep_writer *writer, const char *trace,
                                   const char *producer, struct kvr_error *err)
 {
-    writer->file = create_file(writer->sink);
-    if (writer->file < 0 || kvr_put_string(writer->file, "format", "kvreplay-keep") < 0 ||
-        kvr_put_integer(writer->file, "version", 1) < 0 ||
-        kvr_put_string(writer->file, "trace", trace) < 0 ||
-        kvr_put_string(writer->file, "producer", producer) < 0)
+    writer->file = kvr_h5_make_file(writer->sink, H5F_LIBVER_V110);
+    if (writer->file < 0 || kvr_h5_put_string(writer->file, "format", "kvreplay-keep") < 0 ||
+        kvr_h5_put_integer(writer->file, "version", 1) < 0 ||
+        kvr_h5_put_string(writer->file, "trace", trace) < 0 ||
+        kvr_h5_put_string(writer->file, "producer", producer) < 0)
         return failed(writer, "/", err);
-    hid_t samples = make_group(writer->file, "samples");
+    hid_t samples = kvr_h5_make_group(writer->file, "samples");
     if (samples < 0)
         return failed(writer, "/samples", err);
     H5Gclose(samples);
@@ -179,11 +155,11 @@ static enum kvr_status start_sample(struct kvr_keep_writer *writer, const struct
     if (writer->sample_name == NULL)
         return KVR_NO_MEMORY;
     hid_t samples = H5Gopen2(writer->file, "/samples", H5P_DEFAULT);
-    writer->sample = make_group(samples, sample->name);
+    writer->sample = kvr_h5_make_group(samples, sample->name);
     H5Gclose(samples);
     if (writer->sample < 0 ||
-        kvr_put_integer(writer->sample, "prompt_length", sample->prompt_length) < 0 ||
-        kvr_put_integer(writer->sample, "pad", sample->pad) < 0)
+        kvr_h5_put_integer(writer->sample, "prompt_length", sample->prompt_length) < 0 ||
+        kvr_h5_put_integer(writer->sample, "pad", sample->pad) < 0)
         return failed(writer, sample->name, err);
     return KVR_OK;
 }
@@ -209,9 +185,9 @@ static hid_t enter_level(hid_t parent, const struct level *level)
     htri_t exists = H5Lexists(parent, level->link, H5P_DEFAULT);
     if (exists > 0)
         return H5Gopen2(parent, level->link, H5P_DEFAULT);
-    hid_t group = exists == 0 ? make_group(parent, level->link) : H5I_INVALID_HID;
+    hid_t group = exists == 0 ? kvr_h5_make_group(parent, level->link) : H5I_INVALID_HID;
     if (group >= 0 && level->attribute != NULL &&
-        kvr_put_string(group, level->attribute, level->name) < 0) {
+        kvr_h5_put_string(group, level->attribute, level->name) < 0) {
         H5Gclose(group);
         return H5I_INVALID_HID;
     }
@@ -253,7 +229,7 @@ static enum kvr_status enter_layers(const struct kvr_keep_writer *writer,
 
 static herr_t put_sets(hid_t layer, const struct kvr_keep_sets *sets)
 {
-    bool wrong = kvr_put_string(layer, "per", sets->per_head ? "head" : "group") < 0 ||
+    bool wrong = kvr_h5_put_string(layer, "per", sets->per_head ? "head" : "group") < 0 ||
                  put_numbers(layer, "offsets", H5T_STD_I64LE, H5T_NATIVE_UINT64,
                              sets->row_count + 1, sets->offsets) < 0 ||
                  put_numbers(layer, "positions", H5T_STD_U32LE, H5T_NATIVE_UINT32,
@@ -274,7 +250,7 @@ static enum kvr_status add_sets(const struct kvr_keep_writer *writer,
         return status;
     char number[16];
     snprintf(number, sizeof number, "%u", place->layer);
-    hid_t layer = make_group(layers, number);
+    hid_t layer = kvr_h5_make_group(layers, number);
     H5Gclose(layers);
     if (layer < 0 || put_sets(layer, sets) < 0) {
         char where[256];

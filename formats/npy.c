@@ -115,7 +115,7 @@ static enum kvr_status understand_type(const char *descr, struct kvr_array *arra
     if (strchr("<>|=", order) == NULL || order == '\0' || descr[1] == '\0' ||
         !kvr_parse_unsigned(descr + 2, 1, 1 << 20, &size))
         return kvr_fail(err, KVR_BAD_INPUT, "header: \"%s\" is no type of numbers", descr);
-    array->element_size = (size_t)size;
+    array->element_size = descr[1] == 'U' ? 4 * (size_t)size : (size_t)size; /* 'U': characters */
     array->kind = KVR_ARRAY_OTHER;
     array->big_endian = order == '>';
     if (strchr("iub", descr[1]) != NULL && (size == 1 || size == 2 || size == 4 || size == 8)) {

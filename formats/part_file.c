@@ -210,6 +210,10 @@ enum kvr_status kvr_part_read(const char *path, const struct kvr_part_stamp *sta
 {
     struct reader reader = {.path = path, .checksum = KVR_CHECKSUM_START};
     struct stat info;
+    if (stat(path, &info) != 0)
+        return kvr_fail(err, KVR_IO, "\"%s\": cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode)) /* a pipe would be waited for */
+        return kvr_fail(err, KVR_BAD_INPUT, "\"%s\": expected a file", path);
     reader.stream = fopen(path, "rb");
     if (reader.stream == NULL || fstat(fileno(reader.stream), &info) != 0) {
         int cause = errno;

@@ -197,9 +197,19 @@ static enum kvr_status find_columns(struct kvr_table_reader *reader, struct kvr_
     return KVR_OK;
 }
 
+/* The byte order mark that spreadsheets put in front of UTF-8. */
+static void skip_mark(struct kvr_table_reader *reader)
+{
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    reader->filled = fread(reader->block, 1, BLOCK, reader->stream);
+    if (reader->filled >= sizeof mark && memcmp(reader->block, mark, sizeof mark) == 0)
+        reader->at = sizeof mark;
+}
+
 static enum kvr_status read_header(struct kvr_table_reader *reader, struct kvr_error *err)
 {
     bool more;
+    skip_mark(reader);
     enum kvr_status status = read_row(reader, &more, err);
     if (status == KVR_OK && !more)
         status = fail_on_line(reader, err, "expected a header line, found an empty file");

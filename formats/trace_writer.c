@@ -5,71 +5,21 @@
 #include "formats/trace_writer.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/base/memory.h"
 #include "formats/h5_session.h"
-#include "formats/sink_driver.h"
 #include "formats/trace_writer_state.h"
 
-/* Attributes and small datasets. All return a negative number on failure, as HDF5 does. */
-
-hid_t kvr_untimed_properties(hid_t class_id)
-{
-    hid_t properties = H5Pcreate(class_id);
-    if (properties >= 0 && H5Pset_obj_track_times(properties, 0) < 0) {
-        H5Pclose(properties);
-        return H5I_INVALID_HID;
-    }
-    return properties;
-}
-
-static herr_t put_attribute(hid_t object, const char *name, hid_t stored, hid_t memory,
-                            const void *value)
-{
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t result = attribute < 0 ? -1 : H5Awrite(attribute, memory, value);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    H5Sclose(space);
-    return result;
-}
-
-herr_t kvr_put_integer(hid_t object, const char *name, uint64_t value)
-{
-    int64_t number = (int64_t)value;
-    return put_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &number);
-}
-
-/* Nothing is written for NaN, which means "not recorded". */
-static herr_t put_double(hid_t object, const char *name, double value)
-{
-    if (isnan(value))
-        return 0;
-    return put_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
-}
-
-herr_t kvr_put_string(hid_t object, const char *name, const char *value)
-{
-    if (value == NULL)
-        return 0;
-    hid_t type = H5Tcopy(H5T_C_S1);
-    herr_t result = -1;
-    if (H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
-        result = put_attribute(object, name, type, type, &value);
-    H5Tclose(type);
-    return result;
-}
+/* Small datasets. */
 
 static herr_t put_integers(hid_t group, const char *name, int rank, const hsize_t *shape,
                            const int32_t *values)
 {
     hid_t space = H5Screate_simple(rank, shape, NULL);
-    hid_t properties = kvr_untimed_properties(H5P_DATASET_CREATE);
+    hid_t properties = kvr_h5_untimed(H5P_DATASET_CREATE);
     hid_t dataset =
         H5Dcreate2(group, name, H5T_STD_I32LE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
     herr_t result = -1;
@@ -80,14 +30,6 @@ static herr_t put_integers(hid_t group, const char *name, int rank, const hsize_
     H5Pclose(properties);
     H5Sclose(space);
     return result;
-}
-
-static hid_t make_group(hid_t parent, const char *name)
-{
-    hid_t properties = kvr_untimed_properties(H5P_GROUP_CREATE);
-    hid_t group = H5Gcreate2(parent, name, H5P_DEFAULT, properties, H5P_DEFAULT);
-    H5Pclose(properties);
-    return group;
 }
 
 static void close_group(hid_t *group)
@@ -114,10 +56,7 @@ enum kvr_status kvr_trace_writer_note(struct kvr_trace_writer *writer, enum kvr_
 enum kvr_status kvr_trace_writer_failed(const struct kvr_trace_writer *writer, const char *place,
                                         struct kvr_error *err)
 {
-    char cause[256];
-    kvr_h5_cause(cause, sizeof cause);
-    return kvr_fail(err, KVR_IO, "\"%s\": %s: cannot be written%s%s", writer->path, place,
-                    cause[0] != '\0' ? ": " : "", cause);
+    return kvr_h5_write_failed(writer->path, place, err);
 }
 
 /* Leaves HDF5. Room on the disk may have run out behind its back. */
@@ -132,31 +71,18 @@ static enum kvr_status finish_step(struct kvr_trace_writer *writer, enum kvr_sta
 
 /* Opening. */
 
-static hid_t create_file(struct kvr_sink *sink)
-{
-    hid_t creation = kvr_untimed_properties(H5P_FILE_CREATE);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t file = H5I_INVALID_HID;
-    if (H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V110) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        file = kvr_sink_create_file(sink, creation, access);
-    H5Pclose(access);
-    H5Pclose(creation);
-    return file;
-}
-
 static enum kvr_status write_head(struct kvr_trace_writer *writer, const char *model,
                                   const char *producer, struct kvr_error *err)
 {
-    writer->file = create_file(writer->sink);
+    writer->file = kvr_h5_make_file(writer->sink, H5F_LIBVER_EARLIEST);
     if (writer->file < 0)
         return kvr_trace_writer_failed(writer, "/", err);
-    if (kvr_put_string(writer->file, "format", "kvreplay-trace") < 0 ||
-        kvr_put_integer(writer->file, "version", 1) < 0 ||
-        kvr_put_string(writer->file, "model", model) < 0 ||
-        kvr_put_string(writer->file, "producer", producer) < 0)
+    if (kvr_h5_put_string(writer->file, "format", "kvreplay-trace") < 0 ||
+        kvr_h5_put_integer(writer->file, "version", 1) < 0 ||
+        kvr_h5_put_string(writer->file, "model", model) < 0 ||
+        kvr_h5_put_string(writer->file, "producer", producer) < 0)
         return kvr_trace_writer_failed(writer, "/", err);
-    hid_t samples = make_group(writer->file, "samples");
+    hid_t samples = kvr_h5_make_group(writer->file, "samples");
     if (samples < 0)
         return kvr_trace_writer_failed(writer, "/samples", err);
     H5Gclose(samples);
@@ -253,15 +179,15 @@ static enum kvr_status check_sample(const struct kvr_trace_writer *writer,
 static herr_t put_sample_attributes(hid_t group, const struct kvr_sample *sample)
 {
     bool failed =
-        kvr_put_integer(group, "context_length", sample->context_length) < 0 ||
-        kvr_put_integer(group, "prompt_length", sample->prompt_length) < 0 ||
-        kvr_put_integer(group, "query_heads", sample->query_heads) < 0 ||
-        kvr_put_integer(group, "kv_heads", sample->kv_heads) < 0 ||
-        (sample->head_dim != 0 && kvr_put_integer(group, "head_dim", sample->head_dim) < 0) ||
-        (sample->pad != 0 && kvr_put_integer(group, "pad", sample->pad) < 0) ||
-        kvr_put_string(group, "task", sample->task) < 0 ||
-        kvr_put_string(group, "subset", sample->subset) < 0 ||
-        kvr_put_string(group, "generated", sample->generated) < 0;
+        kvr_h5_put_integer(group, "context_length", sample->context_length) < 0 ||
+        kvr_h5_put_integer(group, "prompt_length", sample->prompt_length) < 0 ||
+        kvr_h5_put_integer(group, "query_heads", sample->query_heads) < 0 ||
+        kvr_h5_put_integer(group, "kv_heads", sample->kv_heads) < 0 ||
+        (sample->head_dim != 0 && kvr_h5_put_integer(group, "head_dim", sample->head_dim) < 0) ||
+        (sample->pad != 0 && kvr_h5_put_integer(group, "pad", sample->pad) < 0) ||
+        kvr_h5_put_string(group, "task", sample->task) < 0 ||
+        kvr_h5_put_string(group, "subset", sample->subset) < 0 ||
+        kvr_h5_put_string(group, "generated", sample->generated) < 0;
     return failed ? -1 : 0;
 }
 
@@ -316,11 +242,11 @@ static enum kvr_status start_sample(struct kvr_trace_writer *writer,
     if (H5Lexists(writer->file, writer->sample_place, H5P_DEFAULT) > 0)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "\"%s\": %s: a sample of this name exists already",
                         writer->path, writer->sample_place);
-    writer->sample = make_group(writer->file, writer->sample_place);
+    writer->sample = kvr_h5_make_group(writer->file, writer->sample_place);
     if (writer->sample < 0 || put_sample_attributes(writer->sample, sample) < 0 ||
         put_sample_datasets(writer->sample, sample) < 0)
         return kvr_trace_writer_failed(writer, writer->sample_place, err);
-    hid_t layers = make_group(writer->sample, "layers");
+    hid_t layers = kvr_h5_make_group(writer->sample, "layers");
     if (layers < 0)
         return kvr_trace_writer_failed(writer, writer->sample_place, err);
     H5Gclose(layers);
@@ -344,14 +270,14 @@ static herr_t put_layer_attributes(const struct kvr_trace_writer *writer,
 {
     hid_t group = writer->layer;
     bool failed = (layer->query_heads != writer->sample_heads[0] &&
-                   kvr_put_integer(group, "query_heads", layer->query_heads) < 0) ||
+                   kvr_h5_put_integer(group, "query_heads", layer->query_heads) < 0) ||
                   (layer->kv_heads != writer->sample_heads[1] &&
-                   kvr_put_integer(group, "kv_heads", layer->kv_heads) < 0) ||
+                   kvr_h5_put_integer(group, "kv_heads", layer->kv_heads) < 0) ||
                   (layer->sliding_window != 0 &&
-                   kvr_put_integer(group, "sliding_window", layer->sliding_window) < 0) ||
-                  (layer->sink_logits && kvr_put_integer(group, "sink_logits", 1) < 0) ||
-                  put_double(group, "scale", layer->scale) < 0 ||
-                  put_double(group, "softcap", layer->softcap) < 0;
+                   kvr_h5_put_integer(group, "sliding_window", layer->sliding_window) < 0) ||
+                  (layer->sink_logits && kvr_h5_put_integer(group, "sink_logits", 1) < 0) ||
+                  kvr_h5_put_double(group, "scale", layer->scale) < 0 ||
+                  kvr_h5_put_double(group, "softcap", layer->softcap) < 0;
     return failed ? -1 : 0;
 }
 
@@ -375,7 +301,7 @@ static enum kvr_status start_layer(struct kvr_trace_writer *writer, const struct
     if (H5Lexists(writer->sample, name, H5P_DEFAULT) > 0)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "\"%s\": %s: a layer of this number exists already",
                         writer->path, writer->layer_place);
-    writer->layer = make_group(writer->sample, name);
+    writer->layer = kvr_h5_make_group(writer->sample, name);
     if (writer->layer < 0 || put_layer_attributes(writer, layer) < 0)
         return kvr_trace_writer_failed(writer, writer->layer_place, err);
     writer->query_heads = layer->query_heads;

@@ -8,6 +8,7 @@
 
 #include <hdf5.h>
 
+#include "formats/h5_write.h"
 #include "formats/sink.h"
 #include "formats/trace_writer.h"
 
@@ -32,15 +33,6 @@ enum kvr_status kvr_trace_writer_note(struct kvr_trace_writer *writer, enum kvr_
 /* Fails with what HDF5 said about the call that has just failed at this place. */
 enum kvr_status kvr_trace_writer_failed(const struct kvr_trace_writer *writer, const char *place,
                                         struct kvr_error *err);
-
-/* A property list of this class that keeps times out of the file; negative on failure. */
-hid_t kvr_untimed_properties(hid_t class_id);
-
-/* An integer attribute of 64 bits. */
-herr_t kvr_put_integer(hid_t object, const char *name, uint64_t value);
-
-/* A string attribute as h5py writes it: UTF-8 of variable length. Nothing is written for NULL. */
-herr_t kvr_put_string(hid_t object, const char *name, const char *value);
 
 /* As kvr_dataset_writer_close, inside of HDF5. */
 enum kvr_status kvr_dataset_writer_finish(struct kvr_dataset_writer *dataset,

@@ -155,16 +155,11 @@ static enum kvr_status read_queries(const struct kvr_attention *attention, uint6
     return status;
 }
 
-static size_t tile_rows(size_t rows)
-{
-    return (rows + KVR_TILE_QUERIES - 1) / KVR_TILE_QUERIES * KVR_TILE_QUERIES;
-}
-
 /* Rows that fill up the last tile are 0. */
 static void pack_queries(const struct kvr_attention *attention, size_t row)
 {
     const struct kvr_attention_strip *strip = attention->strip;
-    size_t width = attention->width, rows = tile_rows(strip->rows);
+    size_t width = attention->width, rows = kvr_strip_padded(strip->rows);
     const double *query = attention->queries->values + (row - attention->queries->row) * width;
     for (size_t i = 0; i < rows; i++, query += width) {
         float *column =

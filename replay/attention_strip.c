@@ -24,7 +24,7 @@ enum kvr_status kvr_attention_strip_take(struct kvr_room *room, size_t rows, uin
 {
     *strip = (struct kvr_attention_strip){0};
     rows = rows < KVR_STRIP_ROWS ? rows : KVR_STRIP_ROWS;
-    rows = (rows + KVR_TILE_QUERIES - 1) / KVR_TILE_QUERIES * KVR_TILE_QUERIES;
+    rows = kvr_strip_padded(rows);
     size_t blocks = (size_t)(columns / KVR_STRIP_BLOCK) + 2, weights;
     if (!kvr_size_product(rows * KVR_STRIP_STRIDE, blocks, &weights))
         return kvr_fail(err, KVR_NO_MEMORY, "rows are too long");
@@ -37,12 +37,6 @@ enum kvr_status kvr_attention_strip_take(struct kvr_room *room, size_t rows, uin
     return failed ? KVR_NO_MEMORY : KVR_OK;
 }
 
-/* Rows of a tile that is not full are computed, too. */
-static size_t tile_rows(const struct kvr_attention_strip *strip)
-{
-    return (strip->rows + KVR_TILE_QUERIES - 1) / KVR_TILE_QUERIES * KVR_TILE_QUERIES;
-}
-
 static uint64_t block_start(const struct kvr_attention_strip *strip, size_t block)
 {
     return (strip->first_block + block) * KVR_STRIP_BLOCK;
@@ -50,7 +44,7 @@ static uint64_t block_start(const struct kvr_attention_strip *strip, size_t bloc
 
 static float *row_of(const struct kvr_attention_strip *strip, size_t block, size_t row)
 {
-    return strip->weights + (block * tile_rows(strip) + row) * KVR_STRIP_STRIDE;
+    return strip->weights + (block * kvr_strip_padded(strip->rows) + row) * KVR_STRIP_STRIDE;
 }
 
 /* Keys in the outer loop: a tile of them meets all queries of the strip while it is in the cache.

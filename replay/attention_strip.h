@@ -22,6 +22,12 @@ enum {
     KVR_STRIP_STRIDE = KVR_STRIP_BLOCK + 2 * KVR_TILE_KEYS, /* rows must not share cache sets */
 };
 
+/* Rows with those that fill up the last tile: they are computed, too. */
+static inline size_t kvr_strip_padded(size_t rows)
+{
+    return (rows + KVR_TILE_QUERIES - 1) / KVR_TILE_QUERIES * KVR_TILE_QUERIES;
+}
+
 struct kvr_attention_strip {
     /* Set before the strip is made: row i sees the positions seen[i] … end_seen[i] - 1, none if
        these are equal; both ascend. */

@@ -1,5 +1,5 @@
 /*
- * Scores: what turns a recorded layer into score vectors (MEASURES §1, POLICIES "score").
+ * Scores: what turns a recorded layer into score vectors (analysis/MEASURES.md §1).
  *
  * A scorer says what it reads; the cell loader reads each dataset once and feeds every score that a
  * replay asks for. A new scorer is one row of the registry and one function that computes.

@@ -40,11 +40,4 @@ enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,
 /* The rank of index i without sorting: how many scores stand before it. */
 size_t kvr_rank_of(const float *scores, size_t n, size_t i);
 
-/* order[0 … n-1] = indices by falling score, ties by rising index: a stable radix sort. */
-enum kvr_status kvr_rank(const float *scores, size_t n, uint32_t *order,
-                         struct kvr_select_scratch *scratch, struct kvr_error *err);
-
-/* The rank of index i without sorting: how many scores stand before it. */
-size_t kvr_rank_of(const float *scores, size_t n, size_t i);
-
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "formats/base/memory.h"
+#include "formats/trace_names.h"
 #include "replay/survey.h"
 
 /* With so many units a taker, the fullest one has at most about an eighth more than its share. */
@@ -24,9 +25,9 @@ static uint64_t bytes_of_dataset(const struct kvr_dataset *dataset)
 
 static uint64_t bytes_of_layer(const struct kvr_layer *layer)
 {
-    uint64_t bytes = bytes_of_dataset(layer->attention) + bytes_of_dataset(layer->accumulated) +
-                     bytes_of_dataset(layer->query) + bytes_of_dataset(layer->key) +
-                     bytes_of_dataset(layer->value);
+    uint64_t bytes = 0;
+    for (unsigned m = 0; m < KVR_MEMBERS; m++)
+        bytes += bytes_of_dataset(kvr_layer_member(layer, (enum kvr_member)m));
     for (size_t c = 0; c < layer->column_count; c++)
         bytes += bytes_of_dataset(&layer->columns[c].data);
     return bytes;

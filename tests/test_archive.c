@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "formats/archive.h"
 #include "formats/inflate.h"
@@ -140,6 +141,37 @@ START_TEST(test_npy_that_is_refused)
 }
 END_TEST
 
+/* Texts and times may lie beside arrays of numbers: their size is understood, no more. */
+START_TEST(test_npy_of_no_numbers)
+{
+    const struct {
+        const char *dict;
+        size_t length;
+    } cases[] = {
+        {"{'descr': '<U3', 'fortran_order': False, 'shape': (2,), }", 24},
+        {"{'descr': '|S12', 'fortran_order': False, 'shape': (2,), }", 24},
+        {"{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }", 24},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bytes bytes = npy(1, cases[i].dict, six, cases[i].length);
+        struct kvr_archive *archive = open_bytes("a.npy", &bytes);
+        ck_assert_int_eq(archive->arrays[0].kind, KVR_ARRAY_OTHER);
+        kvr_archive_close(archive);
+    }
+}
+END_TEST
+
+START_TEST(test_what_is_no_file)
+{
+    struct kvr_archive *archive = NULL;
+    struct kvr_error err = KVR_ERROR_NONE;
+    ck_assert_int_eq(mkfifo(scratch_path("pipe"), 0600), 0); /* and nobody writes to it */
+    ck_assert_int_eq(kvr_archive_open(scratch_path("pipe"), &archive, &err), KVR_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.message, "expected a file"));
+    ck_assert_int_eq(kvr_archive_open(scratch_path("."), &archive, &err), KVR_BAD_INPUT);
+}
+END_TEST
+
 START_TEST(test_npy_header_lengths)
 {
     struct bytes bytes = {0};
@@ -266,6 +298,11 @@ START_TEST(test_npz_that_is_refused)
         {{.name = "a.npy", .crc_change = 1}, "a.npy: damaged: expected the checksum"},
         {{.name = "a.npy", .method = 8, .crc_change = 1}, "a.npy: damaged: expected the checksum"},
         {{.name = "a.npy", .method = 8, .size_change = 1}, "does not inflate"},
+        {{.name = "a.npy", .method = 8, .size_change = 1 << 20}, "cannot hold 1048"},
+        {{.name = "a.npy", .method = 8, .zip64 = true, .size_change = UINT64_C(1) << 40},
+         "cannot hold 1099511627"},
+        {{.name = "a.npy", .method = 8, .zip64 = true, .size_change = UINT64_MAX - 500},
+         "cannot hold 18446744073709551"},
         {{.name = "a.npy", .size_change = 1}, "two sizes"},
         {{.name = "a.npy", .method = 12}, "found 12"},
         {{.name = "a.npy", .flags = 1}, "encrypted"},
@@ -423,6 +460,8 @@ Suite *kvr_suite_archive(void)
     tcase_add_test(files, test_npy_of_every_order);
     tcase_add_test(files, test_npy_that_is_refused);
     tcase_add_test(files, test_npy_header_lengths);
+    tcase_add_test(files, test_npy_of_no_numbers);
+    tcase_add_test(files, test_what_is_no_file);
     tcase_add_test(files, test_npz_stored_deflated_and_zip64);
     tcase_add_test(files, test_npz_that_is_refused);
     tcase_add_test(files, test_npz_cut_anywhere);

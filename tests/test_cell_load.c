@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------------- definitions */
 
-/* Scores of a head's candidates, written into out (MEASURES 1, POLICIES "score"). */
+/* Scores of a head's candidates, written into out (MEASURES §1). */
 static void define_window(size_t head, size_t count, float *out)
 {
     const struct kvr_sample *sample = &recorded.sample;

@@ -15,6 +15,8 @@
 #include "tests/suites.h"
 #include "tests/synth_fixture.h"
 
+#define SEVENTY "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+
 START_TEST(test_names)
 {
     const struct {
@@ -43,6 +45,11 @@ START_TEST(test_names)
         {"samples/0/prompt_length", KVR_ROLE_ATTRIBUTE, "0", -1, "prompt_length"},
         {"layers/4/kv_heads", KVR_ROLE_ATTRIBUTE, NULL, 4, "kv_heads"},
         {"", KVR_ROLE_NONE, NULL, -1, ""},
+        {"layers/4294967296/attention", KVR_ROLE_ATTENTION, NULL, -1, ""},
+        {"a_model_with_a_name/that_is_longer/than_most/prefixes_are/layers/12/scores/gate",
+         KVR_ROLE_COLUMN, NULL, 12, "gate"},
+        {"samples/" SEVENTY "1/layers/2/scores/" SEVENTY "2", KVR_ROLE_COLUMN, SEVENTY "1", 2,
+         SEVENTY "2"},
         {"samples//attention", KVR_ROLE_ATTENTION, "", -1, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -271,8 +278,25 @@ START_TEST(test_imports_that_are_refused)
          {4, 2, 5},
          {.kv_heads = 2, .axes = {[KVR_ROLE_ATTENTION] = "HQ1"}},
          "expected 1, found 5"},
-        {"logits", 3, {4, 2, 5}, {.kv_heads = 2}, "no array bears a name"},
+        {"logits",
+         3,
+         {4, 2, 5},
+         {.kv_heads = 2},
+         "expected arrays that bear names of a trace, found"},
         {"tokens", 1, {5}, {.kv_heads = 2}, "expected whole numbers"},
+        {"layers/4294967296/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "at most 4294967295"},
+        {"samples/./layers/0/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "name of a sample"},
+        {"samples//layers/0/attention", 3, {4, 2, 5}, {.kv_heads = 2}, "name of a sample"},
+        {"layers/0/scores/a/b", 2, {4, 5}, {.kv_heads = 2}, "found \"a/b\""},
+        {"layers/0/scores/", 2, {4, 5}, {.kv_heads = 2}, "name of a column"},
+        {"layers/0/scores/" SEVENTY SEVENTY SEVENTY SEVENTY,
+         2,
+         {4, 5},
+         {.kv_heads = 2},
+         "at most 255 bytes"},
+        {"attention", 3, {65537, 1, 5}, {.kv_heads = 1}, "at most 65536 query heads"},
+        {"query", 3, {4, 2, 5}, {.kv_heads = 2}, "query and key, found none"},
+        {"value", 3, {2, 5, 8}, {.kv_heads = 2}, "how many query heads"},
         {"layers/1/attention",
          4,
          {2, 4, 2, 5},
@@ -295,16 +319,27 @@ START_TEST(test_map_gives_names_and_layouts)
     const uint64_t shape[] = {2, 4, 2, 5};
     struct kvr_import_options options = {.kv_heads = 2, .map = scratch_path("map.json")};
     struct kvr_error err;
-    const char map[] = "{\"w\": {\"as\": \"attention\", \"layout\": \"LHQT\"}, \"other\": null}";
+    const char map[] = "{\"w\": {\"as\": \"attention\", \"layout\": \"LHQT\"}}";
     write_counting("w", 4, shape);
     scratch_write("map.json", map, strlen(map));
     ck_assert_msg(import_file("a.npz", "t.h5", &options, &err) == KVR_OK, "%s", err.message);
     struct kvr_trace *trace = open_trace("t.h5");
     ck_assert_uint_eq(trace->samples[0].layer_count, 2);
     kvr_trace_close(trace);
-    scratch_write("map.json", "[]", 2);
-    ck_assert(import_file("a.npz", "u.h5", &options, &err) != KVR_OK);
-    ck_assert_ptr_nonnull(strstr(err.message, "map.json"));
+    static const char *const refused[][2] = {
+        {"[]", "an object"},
+        {"{\"v\": \"attention\"}", "v: no array bears this name"},
+        {"{\"w\": 5}", "w: expected a name"},
+        {"{\"w\": {\"as\": \"attention\", \"axes\": \"LHQT\"}}", "w: expected a name"},
+        {"{\"w\": {\"as\": 3}}", "w: expected a name"},
+        {"{\"w\": {}}", "w: expected a name"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        scratch_write("map.json", refused[i][0], strlen(refused[i][0]));
+        ck_assert(import_file("a.npz", "u.h5", &options, &err) != KVR_OK);
+        ck_assert_ptr_nonnull(strstr(err.message, "map.json"));
+        ck_assert_msg(strstr(err.message, refused[i][1]) != NULL, "%s", err.message);
+    }
     scratch_write("map.json", "{\"w\": \"layers/7/attention\"}", 27);
     ck_assert(import_file("a.npz", "u.h5", &options, &err) == KVR_OK);
     trace = open_trace("u.h5");

@@ -62,6 +62,48 @@ START_TEST(test_old_file_stays_until_the_commit)
 }
 END_TEST
 
+/* Two programs that write one file: the second is told, and the first's bytes stay its own. */
+START_TEST(test_one_writer_at_a_time)
+{
+    struct kvr_error err = KVR_ERROR_NONE;
+    struct kvr_outfile *file = open_file("a.csv"), *second = NULL;
+    put(file, "first");
+    for (int finished = 0; finished < 2; finished++) {
+        ck_assert_int_eq(kvr_outfile_open(scratch_path("a.csv"), &second, &err), KVR_IO);
+        ck_assert_ptr_nonnull(strstr(err.message, "in use by another process"));
+        ck_assert_int_eq(kvr_outfile_finish(file, NULL), KVR_OK);
+    }
+    ck_assert(scratch_exists("a.csv.tmp"));
+    ck_assert_int_eq(kvr_outfile_commit(file, NULL), KVR_OK);
+    assert_content("a.csv", "first");
+    second = open_file("a.csv");
+    kvr_outfile_abandon(second);
+    /* What a killed writer left is nobody's, and does not shine through. */
+    scratch_write("a.csv.tmp", "left behind", 11);
+    second = open_file("a.csv");
+    put(second, "new");
+    ck_assert_int_eq(kvr_outfile_commit(second, NULL), KVR_OK);
+    assert_content("a.csv", "new");
+    ck_assert_uint_eq(scratch_entries(), 1);
+}
+END_TEST
+
+START_TEST(test_same_file)
+{
+    scratch_write("a", "x", 1);
+    scratch_write("b", "x", 1);
+    char *a = strdup(scratch_path("a")), *b = strdup(scratch_path("b"));
+    ck_assert_int_eq(symlink("a", scratch_path("link")), 0);
+    ck_assert(kvr_same_file(a, a));
+    ck_assert(kvr_same_file(a, scratch_path("link")));
+    ck_assert(!kvr_same_file(a, b));
+    ck_assert(!kvr_same_file(a, scratch_path("nothing")));
+    ck_assert(!kvr_same_file(scratch_path("nothing"), scratch_path("nothing")));
+    free(a);
+    free(b);
+}
+END_TEST
+
 START_TEST(test_abandoned_file_leaves_nothing)
 {
     scratch_write("a.csv", "old", 3);
@@ -301,6 +343,8 @@ Suite *kvr_suite_outfile(void)
     tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
     tcase_add_test(tcase, test_file_appears_at_the_commit);
     tcase_add_test(tcase, test_old_file_stays_until_the_commit);
+    tcase_add_test(tcase, test_one_writer_at_a_time);
+    tcase_add_test(tcase, test_same_file);
     tcase_add_test(tcase, test_abandoned_file_leaves_nothing);
     tcase_add_test(tcase, test_killed_writer_leaves_the_old_file);
     tcase_add_test(tcase, test_full_disk_shows_at_the_commit);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/part_file.h"
@@ -170,6 +171,8 @@ START_TEST(test_what_is_no_part)
     assert_refused("b.part", "expected a part of a replay");
     free(bytes);
     assert_refused("nothing.part", "cannot be read");
+    ck_assert_int_eq(mkfifo(scratch_path("pipe.part"), 0600), 0); /* and nobody writes to it */
+    assert_refused("pipe.part", "expected a file");
 }
 END_TEST
 

@@ -256,7 +256,7 @@ START_TEST(test_many_items)
 }
 END_TEST
 
-/* As INTERFACES says. */
+/* As `kvreplay help replay` says. */
 START_TEST(test_defaults)
 {
     ck_assert_double_eq(plan.tau, 0.5);

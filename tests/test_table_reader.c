@@ -74,6 +74,25 @@ START_TEST(test_columns_are_found_by_name)
 }
 END_TEST
 
+/* Spreadsheets put a mark in front of UTF-8, and may quote every field. */
+START_TEST(test_byte_order_mark)
+{
+    static const char *const tables[] = {
+        "\xef\xbb\xbfname,count,number,figure\r\nfirst,1,2,3\r\n",
+        "\xef\xbb\xbf\"name\",\"count\",\"number\",\"figure\"\n\"first\",\"1\",\"2\",\"3\"\n",
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct kvr_table_reader *reader = open_table(tables[i], strlen(tables[i]));
+        struct row row;
+        ck_assert(next(reader, &row));
+        ck_assert_str_eq(row.name, "first");
+        ck_assert_double_eq(row.figure, 3);
+        ck_assert(!next(reader, &row));
+        kvr_table_reader_close(reader);
+    }
+}
+END_TEST
+
 START_TEST(test_a_table_without_rows)
 {
     static const char table[] = "name,count,number,figure\n";
@@ -273,6 +292,7 @@ Suite *kvr_suite_table_reader(void)
     TCase *reading = tcase_create("reading");
     tcase_add_checked_fixture(reading, scratch_setup, scratch_teardown);
     tcase_add_test(reading, test_columns_are_found_by_name);
+    tcase_add_test(reading, test_byte_order_mark);
     tcase_add_test(reading, test_a_table_without_rows);
     tcase_add_test(reading, test_what_was_written_comes_back);
     tcase_add_test(reading, test_each_row_in_turn);

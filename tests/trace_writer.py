@@ -148,7 +148,7 @@ class Written(unittest.TestCase):
         rows = layer_of(0)["attention"]
         self.refuses(r"layers/0/attention: expected \[6\]\[18\]\[70\], found \[6\]\[18\]\[69\]", attention=rows[:, :, 1:])
         self.refuses(r"found \[1\]\[6\]\[18\]\[70\]", attention=rows[None])
-        self.refuses(r"key: expected \[2\]\[70\]\[D\], found \[6\]", query=layer_of(0)["query"], key=rows)
+        self.refuses(r"key: expected \[2\]\[70\]\[8\], found \[6\]", query=layer_of(0)["query"], key=rows)
         self.refuses(r"found int64", attention=rows.astype("i8"))
         self.refuses(r"or query and key, found none", key=layer_of(0)["key"])
         self.refuses(r"a multiple of kv_heads", attention=rows, kv_heads=4)
@@ -160,7 +160,50 @@ class Written(unittest.TestCase):
                 trace.sample(context_length=LENGTH, query_heads=HEADS, kv_heads=KV_HEADS, **facts)
         with self.assertRaisesRegex(TraceError, "at least one sample"), TraceWriter(self.path):
             pass
+        with self.assertRaisesRegex(TraceError, "/samples/0: expected at least one layer"):
+            with TraceWriter(self.path) as trace:
+                trace.sample(context_length=LENGTH, query_heads=HEADS, kv_heads=KV_HEADS)
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_what_no_reader_would_take_is_refused(self):
+        vectors = layer_of(0)
+        rows, query, key = vectors["attention"], vectors["query"], vectors["key"]
+        for pattern, layer in ((r"layers/0@scale: .* found nan", {"attention": rows, "scale": float("nan")}),
+                               (r"@softcap: .* 0 or more, found -1", {"attention": rows, "softcap": -1.0}),
+                               (r"@sliding_window: .* found 2.5", {"attention": rows, "sliding_window": 2.5}),
+                               (r"@sink_logits: .* 0 ... 1, found 7", {"attention": rows, "sink_logits": 7}),
+                               (r"scores: .* found 'a/b'", {"scores": {"a/b": rows[:, 0]}}),
+                               (r"key: expected \[2\]\[70\]\[8\], found \[2\]\[70\]\[7\]", {"query": query, "key": key[:, :, 1:]})):
+            self.refuses(pattern, **layer)
+        for pattern, facts in (("found 59.5", {"prompt_length": 59.5}), ("found 1.5", {"query_positions": [1.5]}),
+                               ("found nan", {"query_positions": [float("nan")]}),
+                               ("found 4294967297", {"query_positions": [2**32 + 1]}),
+                               (r"found \(1, 2, 3\)", {"needles": [(1, 2, 3)]}),
+                               ("found 1099511627776", {"tokens": [2**40] * LENGTH}),
+                               ("@head_dim", {"head_dim": 0}), ("has no slash", {"name": "."}),
+                               ("has no slash", {"name": "a\0b"}), ("has no slash", {"name": "x" * 256}),
+                               ("has no slash", {"name": "\ud800"})):
+            with self.assertRaisesRegex(TraceError, pattern), TraceWriter(self.path) as trace:
+                trace.sample(**{"context_length": LENGTH, "query_heads": HEADS, "kv_heads": KV_HEADS, **facts})
+        for number in -1, 2**32, 1.7, "x":
+            with self.assertRaisesRegex(TraceError, "number of a layer"), TraceWriter(self.path) as trace:
+                trace.sample(context_length=LENGTH, query_heads=HEADS, kv_heads=KV_HEADS).layer(number)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_what_is_no_file_is_not_replaced(self):
+        os.mkfifo(self.path)
+        for path in self.path, self.folder:
+            with self.assertRaisesRegex(TraceError, "expected a regular file"):
+                TraceWriter(path)
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(self.path)])
+
+    def test_one_writer_at_a_time(self):
+        with TraceWriter(self.path) as trace:
+            with self.assertRaisesRegex(TraceError, "could not be written"):
+                TraceWriter(self.path)
+            trace.sample(context_length=LENGTH, query_heads=HEADS, kv_heads=KV_HEADS,
+                         query_positions=ROWS).layer(0, attention=layer_of(0)["attention"])
+        self.assertTrue(os.path.exists(self.path))
 
     def test_an_error_leaves_the_previous_file(self):
         self.write()

@@ -308,6 +308,8 @@ def write_trace(live: LiveModel, options: argparse.Namespace, checks: Checks, ta
 def run_trace(live: LiveModel, options: argparse.Namespace, checks: Checks) -> int:
     """Writes the table of one trace, whole or not at all; returns how many conditions it has."""
     temporary = options.out + ".tmp"
+    if os.path.exists(options.out) and not os.path.isfile(options.out):  # a rename would replace a device
+        raise LiveError(f'"{options.out}": expected a regular file or a new name')
     try:
         with open(temporary, "w", newline="", encoding="utf-8") as out:
             table = csv.writer(out, lineterminator="\n")

@@ -15,9 +15,13 @@ well. Needs numpy and h5py. It must not know how rows come about: that is kvrepl
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import io
 import math
+import operator
 import os
+import stat
 from typing import Any, Iterable, Mapping, Optional, Sequence, Tuple
 
 import h5py
@@ -78,6 +82,21 @@ def storable(value: Any) -> Any:
     return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 
+def is_whole(value: Any, least: int, most: int) -> bool:
+    """Whether it is an integer, of Python or NumPy, within the range."""
+    try:
+        return least <= operator.index(value) <= most
+    except TypeError:
+        return False
+
+
+def is_name(name: Any) -> bool:
+    """Whether HDF5 and the readers of traces take it as the name of a group or dataset."""
+    if not isinstance(name, str) or name in ("", ".") or "/" in name or "\0" in name:
+        return False
+    return len(name.encode("utf-8", "surrogatepass")) <= 255 and not any(0xD800 <= ord(c) < 0xE000 for c in name)
+
+
 class Sink(io.RawIOBase):
     """The file that HDF5 writes to. The first error is kept, and what comes after it dropped.
 
@@ -86,7 +105,15 @@ class Sink(io.RawIOBase):
 
     def __init__(self, path: str) -> None:
         self.error: Optional[OSError] = None
-        self._file = open(path, "w+b", buffering=0)
+        self._file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b", buffering=0)
+        try:  # of two writers of the same file, one is told
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self._file.fileno()), os.stat(path)):
+                raise BlockingIOError(errno.EAGAIN, "another process has just written it")
+            self._file.truncate(0)
+        except OSError:
+            self._file.close()
+            raise
 
     def _try(self, action: Any, otherwise: Any) -> Any:
         if self.error is None:
@@ -137,8 +164,13 @@ class TraceWriter:
             raise TraceError(f"element: expected one of {', '.join(ELEMENTS)}, found \"{element}\"")
         self.path = os.fspath(path)
         self.element = element
-        self.deflate = deflate
+        if not is_whole(deflate, 0, 9):
+            raise TraceError(f"deflate: expected 0 ... 9, found {deflate!r}")
+        self.deflate = int(deflate)
         self.samples = 0
+        self._last: Optional[SampleWriter] = None
+        if os.path.exists(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
+            raise TraceError(f'"{self.path}": expected a regular file or a new name')  # a rename would replace it
         self._temporary = self.path + ".tmp"
         try:
             self._sink = Sink(self._temporary)
@@ -173,18 +205,23 @@ class TraceWriter:
         """
         if self._file is None:
             raise TraceError(f'"{self.path}": is closed')
+        self._end_sample()
         name = str(self.samples) if name is None else name
-        ids = None if tokens is None else np.asarray(list(tokens), "<i4")
+        ids = None if tokens is None else list(tokens)
         if context_length is None and ids is None:
             raise TraceError(f"/samples/{name}: expected context_length or tokens, found neither")
-        length = int(context_length if ids is None else context_length or len(ids))
+        length = len(ids or ()) if context_length is None else context_length
         facts = {"context_length": length, "prompt_length": prompt_length, "query_heads": query_heads,
                  "kv_heads": kv_heads, **attributes}
         sample = SampleWriter(self, name, {k: storable(v) for k, v in facts.items() if v is not None})
-        sample.write_positions(ids, np.asarray(list(query_positions), "<i4"),
-                               np.asarray([tuple(span) for span in needles], "<i4"))
+        sample.write_positions(ids, list(query_positions), list(needles))
         self.samples += 1
+        self._last = sample
         return sample
+
+    def _end_sample(self) -> None:
+        if self._last is not None:
+            self._last.check_end()
 
     def close(self) -> None:
         """Finishes the file and gives it its name."""
@@ -194,6 +231,7 @@ class TraceWriter:
             self.abandon()
             raise TraceError(f'"{self.path}": expected at least one sample, found none')
         try:
+            self._end_sample()
             self._do(self._file.close)
             self._file = None
             self._do(self._sink.finish)
@@ -228,8 +266,9 @@ class SampleWriter:
     def __init__(self, trace: TraceWriter, name: str, attributes: Mapping[str, Any]) -> None:
         self.place = f"/samples/{name}"
         self.facts = dict(attributes)
-        self.length = int(attributes["context_length"])
+        self.length = attributes["context_length"]
         self._trace = trace
+        self._layers = 0
         self._check_facts(name)
         self._group = trace._do(lambda: trace._file.create_group(f"samples/{name}"))
         trace._do(lambda: self._group.attrs.update(self.facts))
@@ -239,30 +278,48 @@ class SampleWriter:
         raise TraceError(f'"{self._trace.path}": {self.place}{where}: expected {expected}, found {found}')
 
     def _check_facts(self, name: str) -> None:
-        if not name or "/" in name or name in self._trace._file.get("samples", ()):
-            self._fail("", "a name that is new and has no slash", f'"{name}"')
-        prompt, pad = self.facts.get("prompt_length", self.length), self.facts.get("pad", 0)
-        if not 1 <= self.length < 2**31:
-            self._fail("@context_length", "1 ... 2147483647", self.length)
-        if not 1 <= prompt <= self.length:
-            self._fail("@prompt_length", f"1 ... {self.length}", prompt)
-        if not 0 <= pad < prompt:
-            self._fail("@pad", f"0 ... {prompt - 1}", pad)
+        if not is_name(name) or name in self._trace._file.get("samples", ()):
+            self.place = "/samples"
+            self._fail("", "a name that is new and has no slash", ascii(name)[:80])
+        prompt = self.facts.get("prompt_length", self.length)
+        self._check_whole("", self.facts, (("context_length", 1, 2**31 - 1),))
+        self._check_whole("", self.facts, (("prompt_length", 1, self.length),))
+        self._check_whole("", self.facts, (("pad", 0, prompt - 1), ("query_heads", 1, 65536),
+                                           ("kv_heads", 1, 65536), ("head_dim", 1, 1 << 20)))
 
-    def write_positions(self, tokens: Optional[np.ndarray], rows: np.ndarray, needles: np.ndarray) -> None:
+    def _check_whole(self, where: str, facts: Mapping[str, Any], ranges: Iterable[Tuple[str, int, int]]) -> None:
+        for name, least, most in ranges:
+            if name in facts and not is_whole(facts[name], least, most):
+                self._fail(f"{where}@{name}", f"{least} ... {most}", repr(facts[name]))
+
+    def check_end(self) -> None:
+        """A sample without layers cannot be read; called when the next one starts, and at the end."""
+        if self._layers == 0:
+            self._fail("", "at least one layer", "none")
+
+    def write_positions(self, tokens: Optional[Sequence[int]], rows: Sequence[int],
+                        needles: Sequence[Tuple[int, int]]) -> None:
         """What belongs to the sample as a whole; called once, by TraceWriter.sample."""
         n = self.length
-        if tokens is not None and tokens.shape != (n,):
-            self._fail("/tokens", f"{n} tokens", tokens.shape)
-        if rows.size and (np.any(np.diff(rows) <= 0) or rows[0] < 0 or rows[-1] >= n):
-            self._fail("/query_positions", f"positions below {n} that ascend", rows.tolist())
-        for start, end in needles:
-            if not 0 <= start < end <= n:
-                self._fail("/needles", f"start < end <= {n}", f"{start}, {end}")
+        if tokens is not None and len(tokens) != n:
+            self._fail("/tokens", f"{n} tokens", len(tokens))
+        for token in tokens or ():
+            if not is_whole(token, -2**31, 2**31 - 1):
+                self._fail("/tokens", "whole numbers of 32 bits", repr(token))
+        least = 0
+        for row in rows:
+            if not is_whole(row, least, n - 1):
+                self._fail("/query_positions", f"positions below {n} that ascend", repr(row))
+            least = row + 1
+        spans = [tuple(span) if isinstance(span, Iterable) else (span,) for span in needles]
+        for span in spans:
+            if len(span) != 2 or not is_whole(span[1], 1, n) or not is_whole(span[0], 0, span[1] - 1):
+                self._fail("/needles", f"start < end <= {n}", span)
         self._rows = len(rows)
-        for name, values in ("tokens", tokens), ("query_positions", rows), ("needles", needles):
-            if values is not None and values.size:
-                self._trace._do(lambda: self._group.create_dataset(name, data=values, track_times=False))
+        for name, values in ("tokens", tokens), ("query_positions", rows), ("needles", spans):
+            if values:
+                self._trace._do(lambda: self._group.create_dataset(name, data=np.asarray(values, "<i4"),
+                                                                   track_times=False))
 
     def layer(self, number: int, *, attention: Any = None, accumulated: Any = None, query: Any = None,
               key: Any = None, value: Any = None, scores: Optional[Mapping[str, Any]] = None,
@@ -272,15 +329,19 @@ class SampleWriter:
         Attributes: query_heads, kv_heads (where they are not the sample's), sliding_window,
         sink_logits, scale, softcap. None and 0 are left out, for they mean what is meant anyway.
         """
-        place = f"layers/{int(number)}"
+        if not is_whole(number, 0, 2**32 - 1):
+            self._fail("/layers", "the number of a layer", repr(number))
+        place = f"layers/{number}"
         if place in self._group:
             self._fail(f"/{place}", "a layer once", "it again")
+        self._check_layer(f"/{place}", attributes, scores or {})
         heads = [int(attributes.get(name) or self.facts.get(name, 0)) for name in ("query_heads", "kv_heads")]
         if heads[1] <= 0 or heads[0] <= 0 or heads[0] % heads[1]:
             self._fail(f"/{place}", "query_heads a multiple of kv_heads", f"{heads[0]} and {heads[1]}")
         rows, n, any_size = self._rows, self.length, -1
+        size = np.shape(query)[2] if query is not None and np.ndim(query) == 3 else any_size
         arrays = [("attention", attention, [(heads[0], rows, n)]), ("accumulated", accumulated, [(heads[0], n)]),
-                  ("query", query, [(heads[0], rows, any_size)]), ("key", key, [(heads[1], n, any_size)]),
+                  ("query", query, [(heads[0], rows, any_size)]), ("key", key, [(heads[1], n, size)]),
                   ("value", value, [(heads[1], n, any_size)])]
         arrays += [(f"scores/{name}", column, [(heads[0], n), (heads[1], n)])
                    for name, column in (scores or {}).items()]
@@ -291,6 +352,20 @@ class SampleWriter:
         for name, array, shapes in arrays:
             if array is not None:
                 self._write(layer, f"/{place}/{name}", np.asarray(array), shapes, heads[0] // heads[1])
+        self._layers += 1
+
+    def _check_layer(self, where: str, attributes: Mapping[str, Any], scores: Mapping[str, Any]) -> None:
+        given = {name: value for name, value in attributes.items() if value is not None}
+        self._check_whole(where, given, (("query_heads", 1, 65536), ("kv_heads", 1, 65536),
+                                         ("sliding_window", 0, 2**63 - 1), ("sink_logits", 0, 1)))
+        for name, least in ("scale", -math.inf), ("softcap", 0):
+            value = given.get(name, 0)
+            if not isinstance(value, (int, float, np.number)) or not (math.isfinite(value) and value >= least):
+                self._fail(f"{where}@{name}", "a number that is finite" + (", 0 or more" if least == 0 else ""),
+                           repr(value))
+        for name in scores:
+            if not is_name(name):
+                self._fail(f"{where}/scores", "a name without slash", ascii(name))
 
     def _write(self, layer: h5py.Group, where: str, array: np.ndarray, shapes: Sequence[Tuple[int, ...]],
                ratio: int) -> None:

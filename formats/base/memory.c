@@ -37,7 +37,9 @@ void *kvr_alloc(size_t count, size_t size, struct kvr_error *err)
 void *kvr_alloc_bytes(size_t size, struct kvr_error *err)
 {
     void *memory = malloc(size > 0 ? size : 1);
-    return memory != NULL ? memory : out_of_memory(err, size, 1);
+    if (memory == NULL)
+        return out_of_memory(err, size, 1);
+    return memory;
 }
 
 void *kvr_alloc_vector(size_t count, size_t size, struct kvr_error *err)
@@ -85,4 +87,16 @@ enum kvr_status kvr_reserve(void **items, size_t *capacity, size_t needed, size_
     *items = grown;
     *capacity = target;
     return KVR_OK;
+}
+
+enum kvr_status kvr_reach(void **items, size_t *capacity, size_t index, size_t size,
+                          struct kvr_error *err)
+{
+    size_t before = *capacity;
+    if (index < before)
+        return KVR_OK;
+    enum kvr_status status = kvr_reserve(items, capacity, index + 1, size, err);
+    if (status == KVR_OK)
+        memset((char *)*items + before * size, 0, (*capacity - before) * size);
+    return status;
 }

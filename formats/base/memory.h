@@ -35,4 +35,8 @@ char *kvr_copy_bytes(const char *text, size_t length, struct kvr_error *err);
 enum kvr_status kvr_reserve(void **items, size_t *capacity, size_t needed, size_t size,
                             struct kvr_error *err);
 
+/* Makes room for the element `index`, as kvr_reserve; new elements are zeroed. */
+enum kvr_status kvr_reach(void **items, size_t *capacity, size_t index, size_t size,
+                          struct kvr_error *err);
+
 #endif

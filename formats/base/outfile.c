@@ -4,10 +4,12 @@
 #include "formats/base/outfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@ struct kvr_outfile {
     char *path;
     char *temporary;
     FILE *stream; /* NULL once finished */
+    int lock;     /* keeps the temporary file ours until it has its name; -1: none */
     bool failed;  /* something is missing in the file, so it must not get its name */
 };
 
@@ -42,6 +45,54 @@ static enum kvr_status check_replaceable(const char *path, struct kvr_error *err
                     S_ISDIR(info.st_mode) ? "folder" : "device");
 }
 
+/* Empties the locked file and opens the stream on it. The lock outlives the stream. */
+static enum kvr_status open_stream(struct kvr_outfile *file, bool regular, struct kvr_error *err)
+{
+    int own = fcntl(file->lock, F_DUPFD_CLOEXEC, 0);
+    if (own >= 0 && (!regular || ftruncate(own, 0) == 0))
+        file->stream = fdopen(own, "wb");
+    if (file->stream != NULL)
+        return KVR_OK;
+    enum kvr_status status = io_error(file->path, "cannot be written", err);
+    if (own >= 0)
+        close(own);
+    return status;
+}
+
+/*
+ * Opens and locks the temporary file: of two processes that write the same file at the same time,
+ * one is told. A writer that held the lock until now may have renamed or removed it; then what was
+ * opened is no longer the file of that name, and the next attempt makes a new one.
+ */
+static enum kvr_status open_locked(struct kvr_outfile *file, struct kvr_error *err)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        struct stat ours, named;
+        int lock = open(file->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+        if (lock < 0 || fstat(lock, &ours) != 0) {
+            enum kvr_status status = io_error(file->path, "cannot be written", err);
+            if (lock >= 0)
+                close(lock);
+            return status;
+        }
+        bool regular = S_ISREG(ours.st_mode); /* a device is everybody's */
+        if (regular && flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+            close(lock);
+            return kvr_fail(err, KVR_IO,
+                            "\"%s\": cannot be written: \"%s\" is in use by another process",
+                            file->path, file->temporary);
+        }
+        if (stat(file->temporary, &named) == 0 && ours.st_ino == named.st_ino &&
+            ours.st_dev == named.st_dev) {
+            file->lock = lock;
+            return open_stream(file, regular, err);
+        }
+        close(lock);
+    }
+    return kvr_fail(err, KVR_IO, "\"%s\": cannot be written: \"%s\" keeps changing", file->path,
+                    file->temporary);
+}
+
 enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, struct kvr_error *err)
 {
     enum kvr_status status = check_replaceable(path, err);
@@ -51,6 +102,7 @@ enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, str
     if (file == NULL)
         return KVR_NO_MEMORY;
     size_t length = strlen(path);
+    file->lock = -1;
     file->path = kvr_copy_string(path, err);
     file->temporary = kvr_alloc(length + 5, 1, err);
     if (file->path == NULL || file->temporary == NULL) {
@@ -60,16 +112,15 @@ enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, str
     memcpy(file->temporary, path, length);
     memcpy(file->temporary + length, ".tmp", 5);
     kvr_signals_hold();
-    file->stream = fopen(file->temporary, "wb");
-    int cause = errno;
-    if (file->stream != NULL)
+    status = open_locked(file, err);
+    if (status == KVR_OK)
         kvr_temporary_note(file->temporary);
     kvr_signals_release();
-    errno = cause;
-    if (file->stream == NULL) {
-        status = io_error(path, "cannot be written", err);
-        free(file->temporary);
-        file->temporary = NULL; /* not ours to remove */
+    if (status != KVR_OK) {
+        if (file->lock < 0) {
+            free(file->temporary);
+            file->temporary = NULL; /* not ours to remove */
+        }
         kvr_outfile_abandon(file);
         return status;
     }
@@ -132,6 +183,8 @@ void kvr_outfile_abandon(struct kvr_outfile *file)
         unlink(file->temporary);
         kvr_temporary_forget(file->temporary);
     }
+    if (file->lock >= 0)
+        close(file->lock);
     free(file->temporary);
     free(file->path);
     free(file);
@@ -179,6 +232,13 @@ char *kvr_join_path(const char *folder, const char *name, struct kvr_error *err)
     if (path != NULL)
         snprintf(path, size, "%s%s%s", folder, slash, name);
     return path;
+}
+
+bool kvr_same_file(const char *left, const char *right)
+{
+    struct stat a, b;
+    return stat(left, &a) == 0 && stat(right, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }
 
 const char *kvr_base_name(const char *path)

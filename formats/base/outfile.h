@@ -7,13 +7,15 @@
 #ifndef KVR_OUTFILE_H
 #define KVR_OUTFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "formats/base/status.h"
 
 struct kvr_outfile;
 
-/* Starts `path`; the file on disk is `path`.tmp until kvr_outfile_commit. */
+/* Starts `path`; the file on disk is `path`.tmp until kvr_outfile_commit. Where another process is
+   writing the same file, it is refused. */
 enum kvr_status kvr_outfile_open(const char *path, struct kvr_outfile **out, struct kvr_error *err);
 
 enum kvr_status kvr_outfile_write(struct kvr_outfile *file, const char *bytes, size_t length,
@@ -33,6 +35,9 @@ enum kvr_status kvr_make_folder(const char *path, struct kvr_error *err);
 
 /* "folder/name", allocated. */
 char *kvr_join_path(const char *folder, const char *name, struct kvr_error *err);
+
+/* Whether both paths lead to one file that is there; an output must not replace an input. */
+bool kvr_same_file(const char *left, const char *right);
 
 /* The part of `path` after its last slash. */
 const char *kvr_base_name(const char *path);

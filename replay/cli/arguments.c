@@ -222,6 +222,11 @@ enum kvr_status kvr_argument_list(const char *option, const char *text, char ***
     return KVR_OK;
 }
 
+enum kvr_status kvr_hint_tables(struct kvr_error *err)
+{
+    return kvr_hint(err, "DIR is a folder that \"kvreplay replay TRACE -o DIR\" has filled");
+}
+
 int kvr_exit_status(enum kvr_status status)
 {
     switch (status) {

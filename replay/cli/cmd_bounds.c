@@ -364,7 +364,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
         status = kvr_bounds_report_read(arguments->operands[0], limit > 0 ? limit : UINT64_MAX,
                                         &report, err);
     if (status == KVR_IO)
-        kvr_hint(err, "DIR is a folder that \"kvreplay replay TRACE -o DIR\" has filled");
+        kvr_hint_tables(err);
     if (status == KVR_OK) {
         if (kvr_argument(command, arguments, "--json") != NULL)
             kvr_bounds_json(&report, &text);

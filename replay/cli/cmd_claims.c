@@ -42,7 +42,7 @@ static enum kvr_status judge(struct session *session, const char *folder, struct
     if (status == KVR_OK)
         status = kvr_bounds_report_read(folder, 0, &session->bounds, err);
     if (status == KVR_IO)
-        kvr_hint(err, "DIR is a folder that \"kvreplay replay TRACE -o DIR\" has filled");
+        kvr_hint_tables(err);
     if (status == KVR_OK)
         status = kvr_claims_judge(&session->results, &session->bounds, &session->bootstrap,
                                   &session->claims, err);

@@ -159,6 +159,8 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     if (status == KVR_OK)
         status =
             kvr_compare(arguments->operands, arguments->operand_count, &asked, &comparison, err);
+    if (status == KVR_IO)
+        kvr_hint_tables(err);
     if (status == KVR_OK)
         status = show(command, arguments, &comparison, err);
     kvr_comparison_free(&comparison);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/outfile.h"
 #include "formats/export.h"
 #include "replay/cli/command.h"
 #include "replay/cli/readable.h"
@@ -11,7 +12,7 @@
 extern const struct kvr_command kvr_command_export;
 
 static const struct kvr_option options_of_export[] = {
-    {"-o", "FILE.npz", "the file to write"},
+    {"-o", "FILE.npz", "the file to write (required)"},
     {"--dataset", "LIST",
      "attention, accumulated, query, key, value, scores/NAME, tokens, … (all)"},
     {"--samples", "LIST", "samples by name (all)"},
@@ -76,6 +77,8 @@ static enum kvr_status export_trace(const struct kvr_command *command,
     if (path == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT,
                         "-o FILE.npz is missing: where should the arrays go?");
+    if (kvr_same_file(path, arguments->operands[0]))
+        return kvr_fail(err, KVR_BAD_ARGUMENT, "-o: \"%s\" is the trace itself", path);
     enum kvr_status status = read_options(command, arguments, request, err);
     if (status == KVR_OK)
         status = kvr_trace_open(arguments->operands[0], NULL, &trace, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/base/outfile.h"
 #include "formats/import.h"
 #include "replay/cli/command.h"
 #include "replay/cli/readable.h"
@@ -12,7 +13,7 @@
 extern const struct kvr_command kvr_command_import;
 
 static const struct kvr_option options_of_import[] = {
-    {"-o", "TRACE", "the trace to write"},
+    {"-o", "TRACE", "the trace to write (required)"},
     {"--kv-heads", "N", "KV heads of every layer (those of the key or value arrays)"},
     {"--layout", "LIST", "axes by kind of array, as attention=LBHQT,key=BHTD (by rank and name)"},
     {"--map", "FILE", "JSON object from array names to what they are, see above"},
@@ -135,6 +136,9 @@ static enum kvr_status import(const struct kvr_command *command,
     const char *path = kvr_argument(command, arguments, "-o");
     if (path == NULL)
         return kvr_fail(err, KVR_BAD_ARGUMENT, "-o TRACE is missing: where should the trace go?");
+    for (size_t i = 0; i < arguments->operand_count; i++)
+        if (kvr_same_file(path, arguments->operands[i]))
+            return kvr_fail(err, KVR_BAD_ARGUMENT, "-o: \"%s\" is a file to import", path);
     struct kvr_import_plan plan = {0};
     enum kvr_status status = read_options(command, arguments, request, err);
     if (status == KVR_OK)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/trace.h"
+#include "formats/trace_names.h"
 #include "replay/cli/command.h"
 #include "replay/cli/info_facts.h"
 #include "replay/cli/info_json.h"
@@ -191,18 +191,10 @@ static void add_layer_kind(struct kvr_columns *columns, const struct kvr_layer *
 
 static void add_layer_members(struct kvr_columns *columns, const struct kvr_layer *layer)
 {
-    const struct {
-        const char *name;
-        const struct kvr_dataset *dataset;
-    } members[] = {
-        {"attention", layer->attention}, {"accumulated", layer->accumulated},
-        {"query", layer->query},         {"key", layer->key},
-        {"value", layer->value},
-    };
     struct kvr_text cell = {0};
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        if (members[i].dataset != NULL)
-            kvr_text_add(&cell, "%s%s", cell.length > 0 ? ", " : "", members[i].name);
+    for (unsigned m = 0; m < KVR_MEMBERS; m++)
+        if (kvr_layer_member(layer, (enum kvr_member)m) != NULL)
+            kvr_text_add(&cell, "%s%s", cell.length > 0 ? ", " : "", kvr_members[m].name);
     if (layer->column_count > 0) {
         kvr_text_string(&cell, cell.length > 0 ? ", " : "");
         add_plural(&cell, layer->column_count, "column");

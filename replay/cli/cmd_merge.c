@@ -2,9 +2,9 @@
  * `kvreplay merge`: puts the tables of a replay together from its shards.
  */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "analysis/result_parts.h"
+#include "formats/base/outfile.h"
 #include "replay/cli/command.h"
 #include "replay/cli/merged_record.h"
 #include "replay/cli/shard_set.h"
@@ -19,10 +19,8 @@ static const struct kvr_option options[] = {
 static enum kvr_status check_target(const char *folder, const struct kvr_arguments *arguments,
                                     struct kvr_error *err)
 {
-    struct stat target, shard;
-    for (size_t i = 0; stat(folder, &target) == 0 && i < arguments->operand_count; i++)
-        if (stat(arguments->operands[i], &shard) == 0 && shard.st_dev == target.st_dev &&
-            shard.st_ino == target.st_ino)
+    for (size_t i = 0; i < arguments->operand_count; i++)
+        if (kvr_same_file(folder, arguments->operands[i]))
             return kvr_fail(err, KVR_BAD_ARGUMENT, "-o: \"%s\" is a shard: name another folder",
                             folder);
     return KVR_OK;

@@ -8,11 +8,11 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <sys/stat.h>
 
 #include "analysis/keep_file.h"
 #include "analysis/result_tables.h"
 #include "formats/base/memory.h"
+#include "formats/base/outfile.h"
 #include "formats/trace.h"
 #include "replay/cli/print_summary.h"
 #include "replay/cli/progress_bar.h"
@@ -121,9 +121,7 @@ static enum kvr_status check_keep(const struct session *session, struct kvr_erro
                  session->trace_count);
         return kvr_hint(err, "replay each trace with a file of its own");
     }
-    struct stat file, trace;
-    if (stat(session->keep_path, &file) == 0 && stat(session->traces[0]->path, &trace) == 0 &&
-        file.st_ino == trace.st_ino && file.st_dev == trace.st_dev)
+    if (kvr_same_file(session->keep_path, session->traces[0]->path))
         return kvr_fail(err, KVR_BAD_ARGUMENT, "--keep: \"%s\" is the trace itself",
                         session->keep_path);
     return KVR_OK;

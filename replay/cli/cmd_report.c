@@ -90,7 +90,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     if (status == KVR_OK)
         status = read_all(folder, &bootstrap, &session, err);
     if (status == KVR_IO)
-        kvr_hint(err, "DIR is a folder that \"kvreplay replay TRACE -o DIR\" has filled");
+        kvr_hint_tables(err);
     if (status == KVR_OK)
         status = write_page(folder, path, &session, err);
     if (status == KVR_OK)

@@ -168,7 +168,7 @@ static int run(const struct kvr_command *command, const struct kvr_arguments *ar
     if (status == KVR_OK)
         status = kvr_paper_source_read(arguments->operands[0], &bootstrap, &source, err);
     if (status == KVR_IO)
-        kvr_hint(err, "DIR is a folder that \"kvreplay replay TRACE -o DIR\" has filled");
+        kvr_hint_tables(err);
     if (status == KVR_OK)
         status = kvr_paper_check_filter(&request.filter, &source.sums, err);
     if (status == KVR_OK)

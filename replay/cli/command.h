@@ -16,7 +16,7 @@
 
 #define KVREPLAY_VERSION "0.1.0"
 
-/* Exit statuses, as INTERFACES promises them. */
+/* Exit statuses, as the README promises them. */
 enum {
     KVR_EXIT_DONE = 0,
     KVR_EXIT_FAILED = 1,   /* an input is bad or a step failed */
@@ -86,6 +86,9 @@ enum kvr_status kvr_argument_double(const char *option, const char *text, double
 /* Splits a comma-separated list; *items is one allocation to free. Empty items are refused. */
 enum kvr_status kvr_argument_list(const char *option, const char *text, char ***items,
                                   size_t *count, struct kvr_error *err);
+
+/* A hint for a folder of tables that cannot be read. */
+enum kvr_status kvr_hint_tables(struct kvr_error *err);
 
 /* The exit status that belongs to a status. */
 int kvr_exit_status(enum kvr_status status);

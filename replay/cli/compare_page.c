@@ -92,7 +92,7 @@ static void add_head(struct kvr_text *page, const struct kvr_comparison *compari
                      comparison->token_bytes);
     else
         kvr_text_string(page, "\nmemory is counted in kept tokens: the trace does not say one "
-                              "head size");
+                              "head size (attribute head_dim)");
     kvr_text_string(page, "\n");
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/base/memory.h"
+#include "formats/trace_names.h"
 
 struct gathering {
     struct kvr_info *info;
@@ -173,29 +174,20 @@ static enum kvr_status add_dataset(struct gathering *gathering, const char *name
 }
 
 /* One kind at a time, so that the groups come in the order in which the format lists them. */
-static const struct kvr_dataset *member_of(const struct kvr_layer *layer, size_t kind)
-{
-    const struct kvr_dataset *const members[] = {layer->attention, layer->accumulated, layer->query,
-                                                 layer->key, layer->value};
-    return members[kind];
-}
-
 static enum kvr_status gather_datasets(struct gathering *gathering, const struct kvr_trace *trace,
                                        struct kvr_error *err)
 {
-    static const char *const names[] = {"attention", "accumulated", "query", "key", "value"};
-    enum { MEMBERS = sizeof names / sizeof names[0] };
     enum kvr_status status = KVR_OK;
-    for (size_t kind = 0; kind <= MEMBERS; kind++) {
+    for (size_t kind = 0; kind <= KVR_MEMBERS; kind++) {
         for (size_t s = 0; s < trace->sample_count; s++) {
             const struct kvr_sample *sample = &trace->samples[s];
             for (size_t l = 0; l < sample->layer_count && status == KVR_OK; l++) {
                 const struct kvr_layer *layer = &sample->layers[l];
-                if (kind < MEMBERS)
-                    status =
-                        add_dataset(gathering, names[kind], false, member_of(layer, kind), err);
-                for (size_t c = 0; kind == MEMBERS && c < layer->column_count && status == KVR_OK;
-                     c++)
+                if (kind < KVR_MEMBERS)
+                    status = add_dataset(gathering, kvr_members[kind].name, false,
+                                         kvr_layer_member(layer, (enum kvr_member)kind), err);
+                for (size_t c = 0;
+                     kind == KVR_MEMBERS && c < layer->column_count && status == KVR_OK; c++)
                     status = add_dataset(gathering, layer->columns[c].name, true,
                                          &layer->columns[c].data, err);
             }

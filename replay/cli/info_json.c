@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "formats/json.h"
+#include "formats/trace_names.h"
 
 static void add_numbers(struct kvr_json *json, const char *key, const uint64_t *numbers,
                         size_t count)
@@ -56,14 +57,6 @@ static void add_sample(struct kvr_json *json, const struct kvr_sample *sample)
 static void add_layer_group(struct kvr_json *json, const struct kvr_layer_group *group)
 {
     const struct kvr_layer *layer = group->first;
-    const struct {
-        const char *name;
-        const struct kvr_dataset *dataset;
-    } members[] = {
-        {"attention", layer->attention}, {"accumulated", layer->accumulated},
-        {"query", layer->query},         {"key", layer->key},
-        {"value", layer->value},
-    };
     kvr_json_object(json, NULL);
     add_numbers(json, "numbers", group->numbers, group->number_count);
     kvr_json_unsigned(json, "count", group->count);
@@ -75,9 +68,9 @@ static void add_layer_group(struct kvr_json *json, const struct kvr_layer_group 
     kvr_json_number(json, "scale", layer->scale);
     kvr_json_number(json, "softcap", layer->softcap);
     kvr_json_list(json, "datasets");
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        if (members[i].dataset != NULL)
-            kvr_json_string(json, NULL, members[i].name);
+    for (unsigned m = 0; m < KVR_MEMBERS; m++)
+        if (kvr_layer_member(layer, (enum kvr_member)m) != NULL)
+            kvr_json_string(json, NULL, kvr_members[m].name);
     kvr_json_end(json);
     kvr_json_list(json, "columns");
     for (size_t c = 0; c < layer->column_count; c++)

@@ -320,23 +320,13 @@ static void add_policies(struct view *view, size_t budget)
 static enum kvr_status choose_baseline(struct view *view, const char *asked, struct kvr_error *err)
 {
     const struct kvr_predict_data *data = &view->prediction->data;
-    const char *text = asked != NULL ? asked : "random";
-    char list[512] = "";
-    for (view->baseline = 0; view->baseline < data->use_count; view->baseline++) {
-        const struct kvr_compare_use *use = &data->uses[view->baseline];
-        size_t length = strlen(use->scorer);
-        if (strcmp(use->policy, text) == 0 ||
-            (strncmp(text, use->scorer, length) == 0 && text[length] == '/' &&
-             strcmp(text + length + 1, use->policy) == 0))
-            return KVR_OK;
-        strncat(list, view->baseline > 0 ? ", " : "", sizeof list - strlen(list) - 1);
-        strncat(list, use->policy, sizeof list - strlen(list) - 1);
-    }
-    view->baseline = 0;
-    if (asked == NULL)
+    view->baseline =
+        kvr_compare_find(data->uses, data->use_count, asked != NULL ? asked : "random");
+    if (view->baseline < data->use_count)
         return KVR_OK;
-    return kvr_fail(err, KVR_BAD_ARGUMENT, "--baseline: \"%s\" is none of the policies %s", asked,
-                    list);
+    view->baseline = 0;
+    return asked == NULL ? KVR_OK
+                         : kvr_compare_no_baseline(data->uses, data->use_count, asked, err);
 }
 
 enum kvr_status kvr_predict_page(const struct kvr_prediction *prediction,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/trace_names.h"
 #include "replay/cli/readable.h"
 
 enum kvr_status kvr_replay_check_filters(const struct kvr_plan *plan,
@@ -39,18 +40,13 @@ enum kvr_status kvr_replay_check_filters(const struct kvr_plan *plan,
    be enough. */
 static void describe_holdings(const struct kvr_trace *trace, char *text, size_t size)
 {
-    bool held[6] = {false}, sinks = false;
-    static const char *const names[] = {"attention", "accumulated", "query",
-                                        "key",       "value",       "scores"};
+    bool held[KVR_MEMBERS + 1] = {false}, sinks = false;
     for (size_t s = 0; s < trace->sample_count; s++)
         for (size_t l = 0; l < trace->samples[s].layer_count; l++) {
             const struct kvr_layer *layer = &trace->samples[s].layers[l];
-            held[0] |= layer->attention != NULL;
-            held[1] |= layer->accumulated != NULL;
-            held[2] |= layer->query != NULL;
-            held[3] |= layer->key != NULL;
-            held[4] |= layer->value != NULL;
-            held[5] |= layer->column_count > 0;
+            for (unsigned m = 0; m < KVR_MEMBERS; m++)
+                held[m] |= kvr_layer_member(layer, (enum kvr_member)m) != NULL;
+            held[KVR_MEMBERS] |= layer->column_count > 0;
             sinks |= kvr_layer_rows(layer) == KVR_MISSING && layer->sink_logits &&
                      layer->query != NULL && layer->key != NULL;
         }
@@ -58,7 +54,8 @@ static void describe_holdings(const struct kvr_trace *trace, char *text, size_t 
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         if (held[i]) {
             strncat(text, text[0] != '\0' ? ", " : "", size - strlen(text) - 1);
-            strncat(text, names[i], size - strlen(text) - 1);
+            strncat(text, i < KVR_MEMBERS ? kvr_members[i].name : "scores",
+                    size - strlen(text) - 1);
         }
     if (sinks)
         strncat(text, ", but sink logits, which are not recorded, take part in its rows",

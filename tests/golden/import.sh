@@ -30,4 +30,31 @@ refused export "$trace" -o out.npz --layers 5
 refused export "$trace" -o out.npz --samples 0,nine
 refused export "$trace" -o out.npz --dataset scores/gate
 refused export "$trace"
+
+# An output never replaces the file that it is made of.
+refused import rows.npz -o rows.npz
+refused export rows.h5 -o rows.h5
+
+# What no trace can hold is refused before one is written: arrays of integers, by hand.
+integers() { # name, shape, elements in octal; an .npy of int32
+    dict="{'descr': '<i4', 'fortran_order': False, 'shape': ($2), }"
+    length=$(printf '\\%03o' ${#dict})
+    printf "\\223NUMPY\\001\\000$length\\000%s$3" "$dict" >"$1.npy"
+}
+scores() {
+    dict="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"
+    length=$(printf '\\%03o' ${#dict})
+    printf "\\223NUMPY\\001\\000$length\\000%s\\0\\0\\200\\77\\0\\0\\200\\77" "$dict" >h2o_0.npy
+}
+scores
+integers kv_heads '1,' '\1\0\0\0'
+refused import h2o_0.npy kv_heads.npy -o small.h5
+integers needles '1, 2' '\1\0\0\0\3\0\0\0'
+refused import h2o_0.npy kv_heads.npy needles.npy -o out.h5
+integers needles '1, 2' '\1\0\0\0\1\0\0\0'
+refused import h2o_0.npy kv_heads.npy needles.npy -o out.h5
+integers query_positions '2,' '\1\0\0\0\0\0\0\0'
+refused import h2o_0.npy kv_heads.npy query_positions.npy -o out.h5
+integers query_positions '2,' '\1\0\0\0\2\0\0\0'
+refused import h2o_0.npy kv_heads.npy query_positions.npy -o out.h5
 ls
