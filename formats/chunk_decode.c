@@ -10,10 +10,7 @@
 #include "formats/base/memory.h"
 #include "formats/inflate.h"
 #include "formats/fletcher32.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "formats/planes.h"
 
 enum {
     CHECKSUM_BYTES = 4,
@@ -37,49 +34,43 @@ static bool checksum_matches(const unsigned char *bytes, size_t size)
     return stored == sum || stored == old;
 }
 
-#if defined(__SSE2__)
-static size_t unshuffle_pairs(const unsigned char *planes, size_t count, unsigned char *out)
-{
-    size_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        __m128i low = _mm_loadu_si128((const __m128i *)(const void *)(planes + i));
-        __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(planes + count + i));
-        __m128i *at = (__m128i *)(void *)(out + 2 * i);
-        _mm_storeu_si128(at, _mm_unpacklo_epi8(low, high));
-        _mm_storeu_si128(at + 1, _mm_unpackhi_epi8(low, high));
-    }
-    return i;
-}
-#else
-static size_t unshuffle_pairs(const unsigned char *planes, size_t count, unsigned char *out)
-{
-    (void)planes, (void)count, (void)out;
-    return 0;
-}
-#endif
-
 /* Planes of first bytes, second bytes, … back to elements; bytes beyond whole elements stay. */
 static void unshuffle(const unsigned char *planes, size_t size, size_t element, unsigned char *out)
 {
-    size_t count = size / element;
-    size_t done = element == 2 ? unshuffle_pairs(planes, count, out) : 0;
-    for (size_t plane = 0; plane < element; plane++)
-        for (size_t i = done; i < count; i++)
+    size_t count = element > 1 ? size / element : 0;
+    if (element == 2)
+        kvr_planes_join(planes, planes + count, count, out);
+    for (size_t plane = 0; element != 2 && plane < element; plane++)
+        for (size_t i = 0; i < count; i++)
             out[i * element + plane] = planes[plane * count + i];
     memcpy(out + count * element, planes + count * element, size - count * element);
 }
 
-/* The chunk while its filters are undone: an allocation and how much of it counts. */
+/*
+ * The chunk while its filters are undone. Steps that write it anew do so half-way, but for the last
+ * one, which writes the result: there are at most two of them.
+ */
 struct stage {
-    unsigned char *bytes;
+    const unsigned char *bytes;
     size_t size;
+    unsigned rewrites; /* steps to come that write it anew */
+    struct kvr_chunk_room *half_way;
+    unsigned char *result; /* allocated by the last of them */
 };
 
-static void replace(struct stage *stage, unsigned char *bytes, size_t size)
+/* Where the next step writes its `size` bytes. */
+static unsigned char *next_place(struct stage *stage, size_t size, struct kvr_error *err)
 {
-    free(stage->bytes);
+    if (stage->rewrites > 1)
+        return kvr_chunk_room_take(stage->half_way, size, err);
+    return stage->result = kvr_alloc_bytes(size, err);
+}
+
+static void move_on(struct stage *stage, const unsigned char *bytes, size_t size)
+{
     stage->bytes = bytes;
     stage->size = size;
+    stage->rewrites--;
 }
 
 static enum kvr_status undo_checksum(struct stage *stage, struct kvr_error *err)
@@ -99,26 +90,35 @@ static enum kvr_status undo_deflate(struct stage *stage, size_t size, struct kvr
     if (stage->size < size / MOST_EXPANSION)
         return kvr_fail(err, KVR_BAD_INPUT, "damaged, its %zu bytes cannot inflate to %zu",
                         stage->size, size);
-    unsigned char *inflated = kvr_alloc_bytes(size, err);
+    unsigned char *inflated = next_place(stage, size, err);
     if (inflated == NULL)
         return KVR_NO_MEMORY;
-    if (!kvr_inflate(stage->bytes, stage->size, inflated, size)) {
-        free(inflated);
+    if (!kvr_inflate(stage->bytes, stage->size, inflated, size))
         return kvr_fail(err, KVR_BAD_INPUT, "damaged, it does not inflate to %zu bytes", size);
-    }
-    replace(stage, inflated, size);
+    move_on(stage, inflated, size);
     return KVR_OK;
 }
 
 static enum kvr_status undo_shuffle(struct stage *stage, size_t element, struct kvr_error *err)
 {
-    if (element < 2 || stage->size < element)
-        return KVR_OK;
-    unsigned char *plain = kvr_alloc_bytes(stage->size, err);
+    unsigned char *plain = next_place(stage, stage->size, err);
     if (plain == NULL)
         return KVR_NO_MEMORY;
     unshuffle(stage->bytes, stage->size, element, plain);
-    replace(stage, plain, stage->size);
+    move_on(stage, plain, stage->size);
+    return KVR_OK;
+}
+
+/* Where planes are kept and this chunk has none. */
+static enum kvr_status shuffle(struct stage *stage, struct kvr_error *err)
+{
+    const size_t count = stage->size / 2;
+    unsigned char *planes = next_place(stage, stage->size, err);
+    if (planes == NULL)
+        return KVR_NO_MEMORY;
+    kvr_planes_split(stage->bytes, count, planes, planes + count);
+    memcpy(planes + 2 * count, stage->bytes + 2 * count, stage->size % 2);
+    move_on(stage, planes, stage->size);
     return KVR_OK;
 }
 
@@ -141,22 +141,60 @@ static enum kvr_status undo(const struct kvr_chunk_plan *plan, uint32_t filter_m
     case KVR_FILTER_DEFLATE:
         return undo_deflate(stage, size_before(plan, filter_mask, index), err);
     case KVR_FILTER_SHUFFLE:
+        if (plan->keeps_planes)
+            return shuffle(stage, err);
         return undo_shuffle(stage, plan->shuffle_size, err);
     }
     return kvr_fail(err, KVR_INTERNAL, "unknown chunk filter %d", (int)plan->filters[index]);
 }
 
-enum kvr_status kvr_chunk_decode(const struct kvr_chunk_plan *plan, uint32_t filter_mask,
-                                 unsigned char **bytes, size_t size, struct kvr_error *err)
+/* Whether there is anything to do about filter `index`: what was left out needs no undoing. */
+static bool must_act(const struct kvr_chunk_plan *plan, uint32_t filter_mask, unsigned index)
 {
-    struct stage stage = {*bytes, size};
+    bool applied = (filter_mask >> index & 1) == 0;
+    return plan->keeps_planes && index == 0 ? !applied : applied;
+}
+
+static unsigned count_rewrites(const struct kvr_chunk_plan *plan, uint32_t filter_mask)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < plan->filter_count; i++)
+        if (must_act(plan, filter_mask, i) && plan->filters[i] != KVR_FILTER_FLETCHER32)
+            count++;
+    return count;
+}
+
+static enum kvr_status finish(const struct kvr_chunk_plan *plan, struct stage *stage,
+                              struct kvr_error *err)
+{
+    if (stage->size != plan->bytes)
+        return kvr_fail(err, KVR_BAD_INPUT, "damaged, expected %zu bytes, found %zu", plan->bytes,
+                        stage->size);
+    if (stage->result != NULL)
+        return KVR_OK;
+    stage->result = kvr_alloc_bytes(stage->size, err); /* nothing wrote it anew */
+    if (stage->result == NULL)
+        return KVR_NO_MEMORY;
+    memcpy(stage->result, stage->bytes, stage->size);
+    return KVR_OK;
+}
+
+enum kvr_status kvr_chunk_decode(const struct kvr_chunk_plan *plan, uint32_t filter_mask,
+                                 const unsigned char *stored, size_t size,
+                                 struct kvr_chunk_room *half_way, unsigned char **bytes,
+                                 struct kvr_error *err)
+{
+    struct stage stage = {stored, size, count_rewrites(plan, filter_mask), half_way, NULL};
     enum kvr_status status = KVR_OK;
     for (unsigned i = plan->filter_count; status == KVR_OK && i-- > 0;)
-        if ((filter_mask >> i & 1) == 0)
+        if (must_act(plan, filter_mask, i))
             status = undo(plan, filter_mask, i, &stage, err);
-    *bytes = stage.bytes;
-    if (status == KVR_OK && stage.size != plan->bytes)
-        return kvr_fail(err, KVR_BAD_INPUT, "damaged, expected %zu bytes, found %zu", plan->bytes,
-                        stage.size);
-    return status;
+    if (status == KVR_OK)
+        status = finish(plan, &stage, err);
+    if (status != KVR_OK) {
+        free(stage.result);
+        return status;
+    }
+    *bytes = stage.result;
+    return KVR_OK;
 }

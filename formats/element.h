@@ -58,6 +58,11 @@ void kvr_element_add_squares(struct kvr_element_type type, const void *const *ro
 void kvr_element_mean_rows(struct kvr_element_type type, const void *const *rows, size_t row_count,
                            size_t count, float *means);
 
+/* The same of two-byte elements whose second bytes lie `planes` bytes after their first ones, which
+   follow each other; 0: not so. */
+void kvr_element_mean_planes(struct kvr_element_type type, const void *const *rows, size_t planes,
+                             size_t row_count, size_t count, float *means);
+
 /* count doubles to stored elements, rounded to nearest even. */
 void kvr_element_encode(struct kvr_element_type type, const double *values, size_t count,
                         void *stored);

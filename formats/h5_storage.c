@@ -120,8 +120,11 @@ static enum kvr_status inspect_chunks(const struct kvr_h5_dataset *dataset, bool
     enum kvr_status status = inspect_filters(dataset->properties, allow_plugins, storage, err);
     /* Where there is nothing to decode, HDF5 tells the size of a chunk from its shape and then
        fetches as many bytes as the file's index says: a false index would overrun any buffer. */
-    if (storage->plan.filter_count == 0)
+    struct kvr_chunk_plan *plan = &storage->plan;
+    if (plan->filter_count == 0)
         storage->own_decoding = false;
+    plan->keeps_planes = storage->own_decoding && plan->filters[0] == KVR_FILTER_SHUFFLE &&
+                         plan->shuffle_size == 2 && dataset->element_size == 2;
     return status;
 }
 

@@ -132,18 +132,22 @@ struct kvr_row_view {
     size_t chunk_count; /* in use for it */
     struct kvr_chunk *chunks[KVR_VIEW_CHUNKS];
     bool finished; /* no later read needs these chunks */
+    size_t planes; /* 0, or how far after its first byte the second of an element lies */
 };
 
 /*
  * rows[i] = where the elements start[2] … start[2] + count[2] - 1 of row start[1] + i of head
  * start[0] lie, as they are stored, for i < count[1]; count[0] is 1. *there is false, and nothing
  * is held, where rows do not lie in one piece each in chunks of the trace's cache: then they are to
- * be read. Thread-safe. What is there is given back with kvr_trace_leave_rows.
+ * be read. So it is, too, if the bytes of an element lie apart (view->planes), unless `planes` says
+ * that this will do; then rows[i] is where the first bytes lie. Thread-safe. What is there is given
+ * back with kvr_trace_leave_rows.
  */
 enum kvr_status kvr_trace_view_rows(struct kvr_trace *trace, const struct kvr_dataset *dataset,
                                     const uint64_t start[KVR_DATASET_RANK],
-                                    const uint64_t count[KVR_DATASET_RANK], const void **rows,
-                                    struct kvr_row_view *view, bool *there, struct kvr_error *err);
+                                    const uint64_t count[KVR_DATASET_RANK], bool planes,
+                                    const void **rows, struct kvr_row_view *view, bool *there,
+                                    struct kvr_error *err);
 void kvr_trace_leave_rows(struct kvr_trace *trace, struct kvr_row_view *view);
 
 /* Stored bytes fetched so far by kvr_trace_read, for progress and run.json. Thread-safe. */

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/planes.h"
+
+enum { JOINED = 512 }; /* elements at once whose bytes lay apart */
+
 struct chunk_place {
     uint64_t corner[KVR_DATASET_RANK];
     uint64_t shape[KVR_DATASET_RANK]; /* of the part that lies within the dataset */
@@ -51,25 +55,63 @@ static enum kvr_status at_chunk(const struct kvr_read_request *request, uint64_t
     return kvr_at(err, "chunk %llu (%s)", (unsigned long long)number, ranges);
 }
 
+/* Fetches chunk `number` and undoes its filters, unless HDF5 did. NULL: it was never written. */
+static enum kvr_status fetch_and_decode(const struct kvr_read_request *request, uint64_t number,
+                                        struct kvr_chunk_scratch *scratch, unsigned char **bytes,
+                                        size_t *size, struct kvr_error *err)
+{
+    const struct kvr_h5_storage *storage = &request->stored->storage;
+    struct kvr_fetched_chunk chunk = {0};
+    struct chunk_place place = place_of(request, number);
+    enum kvr_status status =
+        kvr_trace_fetch_chunk(request, place.corner, place.shape, &scratch->stored, &chunk, err);
+    if (status == KVR_OK && chunk.stored != NULL) {
+        status = kvr_chunk_decode(&storage->plan, chunk.filter_mask, chunk.stored, chunk.size,
+                                  &scratch->half_way, bytes, err);
+        *size = storage->plan.bytes;
+    } else if (status == KVR_OK) {
+        *bytes = chunk.decoded;
+        *size = chunk.size;
+    }
+    return status;
+}
+
 static enum kvr_status load_chunk(void *context, struct kvr_chunk_key key, unsigned char **bytes,
                                   size_t *size, struct kvr_error *err)
 {
     const struct kvr_read_request *request = context;
-    const struct kvr_h5_storage *storage = &request->stored->storage;
-    struct kvr_fetched_chunk chunk = {0};
-    struct chunk_place place = place_of(request, key.chunk);
-    enum kvr_status status = kvr_trace_fetch_chunk(request, place.corner, place.shape, &chunk, err);
-    if (status == KVR_OK && storage->own_decoding && chunk.bytes != NULL) {
-        status = kvr_chunk_decode(&storage->plan, chunk.filter_mask, &chunk.bytes, chunk.size, err);
-        chunk.size = storage->plan.bytes;
+    struct kvr_chunk_pool *pool = &request->trace->reader->pool;
+    struct kvr_chunk_scratch *scratch = kvr_chunk_pool_take(pool, err);
+    if (scratch == NULL)
+        return KVR_NO_MEMORY;
+    enum kvr_status status = fetch_and_decode(request, key.chunk, scratch, bytes, size, err);
+    kvr_chunk_pool_give(pool, scratch);
+    if (status == KVR_OK || status == KVR_NO_MEMORY)
+        return status;
+    return at_chunk(request, key.chunk, err);
+}
+
+/* Puts a run of elements of a chunk, from element `from` of it on. */
+static void put_run(const struct kvr_read_request *request, const unsigned char *bytes,
+                    uint64_t from, uint64_t at, size_t count)
+{
+    const struct kvr_chunk_plan *plan = &request->stored->storage.plan;
+    if (!plan->keeps_planes) {
+        size_t size = kvr_element_size(request->dataset->type.kind);
+        kvr_trace_put(request, at, bytes + from * size, count);
+        return;
     }
-    if (status != KVR_OK) {
-        free(chunk.bytes);
-        return status == KVR_NO_MEMORY ? status : at_chunk(request, key.chunk, err);
+    const unsigned char *first = bytes + from, *second = first + plan->bytes / 2;
+    unsigned char pairs[2 * JOINED];
+    if (request->values == NULL) {
+        kvr_planes_join(first, second, count, request->elements + 2 * at);
+    } else {
+        for (size_t done = 0; done < count; done += JOINED) {
+            size_t step = count - done < JOINED ? count - done : JOINED;
+            kvr_planes_join(first + done, second + done, step, pairs);
+            kvr_trace_put(request, at + done, pairs, step);
+        }
     }
-    *bytes = chunk.bytes;
-    *size = chunk.size;
-    return KVR_OK;
 }
 
 /* Copies what a chunk and the block have in common; bytes are NULL for a chunk never written. */
@@ -78,7 +120,6 @@ static bool copy_common(const struct kvr_read_request *request, uint64_t number,
 {
     const struct chunk_place place = place_of(request, number);
     const uint64_t *chunk = request->stored->storage.chunk, *count = request->count;
-    const size_t size = kvr_element_size(request->dataset->type.kind);
     uint64_t from[KVR_DATASET_RANK], to[KVR_DATASET_RANK], length[KVR_DATASET_RANK];
     bool whole = true;
     for (unsigned axis = 0; axis < KVR_DATASET_RANK; axis++) {
@@ -102,7 +143,7 @@ static bool copy_common(const struct kvr_read_request *request, uint64_t number,
             if (bytes == NULL)
                 kvr_trace_put_fill(request, into, run);
             else
-                kvr_trace_put(request, into, bytes + at * size, (size_t)run);
+                put_run(request, bytes, at, into, (size_t)run);
         }
     }
     return whole;
@@ -146,17 +187,20 @@ enum kvr_status kvr_trace_read_chunks(struct kvr_read_request *request, struct k
 /* Chunks are kept in memory while they are looked at: no more than this. */
 static const uint64_t most_viewed = UINT64_C(1) << 24;
 
-enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, const void **rows,
-                                      struct kvr_row_view *view, bool *there, struct kvr_error *err)
+enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, bool planes,
+                                      const void **rows, struct kvr_row_view *view, bool *there,
+                                      struct kvr_error *err)
 {
     const uint64_t *chunk = request->stored->storage.chunk, *start = request->start;
     const uint64_t *count = request->count, *shape = request->dataset->shape;
-    const size_t size = kvr_element_size(request->dataset->type.kind);
+    const struct kvr_chunk_plan *plan = &request->stored->storage.plan;
+    const size_t step = plan->keeps_planes ? 1 : kvr_element_size(request->dataset->type.kind);
     const uint64_t chunk_rows = chunks_along(request, 1), columns = chunks_along(request, 2);
     const uint64_t first = start[1] / chunk[1], last = (start[1] + count[1] - 1) / chunk[1];
     const uint64_t column = start[2] / chunk[2];
-    *there = column == (start[2] + count[2] - 1) / chunk[2] && last - first < KVR_VIEW_CHUNKS &&
-             (last - first + 1) * request->stored->storage.plan.bytes <= most_viewed;
+    *there = (planes || !plan->keeps_planes) && column == (start[2] + count[2] - 1) / chunk[2] &&
+             last - first < KVR_VIEW_CHUNKS && (last - first + 1) * plan->bytes <= most_viewed;
+    view->planes = plan->keeps_planes ? plan->bytes / 2 : 0;
     view->finished = (start[0] + 1) % chunk[0] == 0 || start[0] + 1 == shape[0];
     for (uint64_t j = first; *there && j <= last; j++) {
         uint64_t number = (start[0] / chunk[0] * chunk_rows + j) * columns + column;
@@ -176,7 +220,7 @@ enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, const vo
             if (row / chunk[1] == j)
                 rows[i] = bytes + ((start[0] % chunk[0] * chunk[1] + row % chunk[1]) * chunk[2] +
                                    start[2] % chunk[2]) *
-                                      size;
+                                      step;
         }
     }
     if (!*there)

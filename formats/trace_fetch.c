@@ -4,6 +4,7 @@
  */
 #include "formats/trace_reader.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats/base/memory.h"
@@ -47,8 +48,8 @@ static bool is_absent(hid_t id, const hsize_t *corner)
 }
 
 static enum kvr_status fetch(const struct kvr_read_request *request, hid_t id,
-                             const hsize_t *corner, struct kvr_fetched_chunk *chunk,
-                             struct kvr_error *err)
+                             const hsize_t *corner, struct kvr_chunk_room *room,
+                             struct kvr_fetched_chunk *chunk, struct kvr_error *err)
 {
     uint64_t limit = kvr_chunk_stored_limit(&request->stored->storage.plan);
     if (limit > request->trace->file_bytes)
@@ -64,12 +65,13 @@ static enum kvr_status fetch(const struct kvr_read_request *request, hid_t id,
     if (size > limit)
         return kvr_fail(err, KVR_BAD_INPUT, "damaged, it stores %llu bytes where at most %llu fit",
                         (unsigned long long)size, (unsigned long long)limit);
-    chunk->bytes = kvr_alloc_bytes((size_t)size, err);
-    if (chunk->bytes == NULL)
+    unsigned char *stored = kvr_chunk_room_take(room, (size_t)size, err);
+    if (stored == NULL)
         return KVR_NO_MEMORY;
-    chunk->size = (size_t)size;
-    if (H5Dread_chunk(id, H5P_DEFAULT, corner, &chunk->filter_mask, chunk->bytes) < 0)
+    if (H5Dread_chunk(id, H5P_DEFAULT, corner, &chunk->filter_mask, stored) < 0)
         return kvr_h5_failed(err, "cannot be read");
+    chunk->stored = stored;
+    chunk->size = (size_t)size;
     return KVR_OK;
 }
 
@@ -91,16 +93,16 @@ static enum kvr_status fetch_decoded(const struct kvr_read_request *request, hid
 {
     const uint64_t *whole = request->stored->storage.chunk;
     const hsize_t dimensions[KVR_DATASET_RANK] = {whole[0], whole[1], whole[2]};
-    chunk->size =
+    const size_t size =
         (size_t)(whole[0] * whole[1] * whole[2]) * kvr_element_size(request->dataset->type.kind);
-    chunk->bytes = kvr_alloc(chunk->size, 1, err);
-    if (chunk->bytes == NULL)
+    unsigned char *decoded = kvr_alloc(size, 1, err);
+    if (decoded == NULL)
         return KVR_NO_MEMORY;
     hid_t type = H5Dget_type(id), space = H5Dget_space(id);
     hid_t memory = H5Screate_simple((int)request->dataset->rank, dimensions, NULL);
     enum kvr_status status = KVR_BAD_INPUT;
     if (type >= 0 && space >= 0 && memory >= 0)
-        status = read_selected(id, type, space, memory, corner, shape, chunk->bytes);
+        status = read_selected(id, type, space, memory, corner, shape, decoded);
     if (status != KVR_OK)
         status = kvr_h5_failed(err, "cannot be read");
     if (memory >= 0)
@@ -109,13 +111,18 @@ static enum kvr_status fetch_decoded(const struct kvr_read_request *request, hid
         H5Sclose(space);
     if (type >= 0)
         H5Tclose(type);
+    if (status == KVR_OK)
+        *chunk = (struct kvr_fetched_chunk){.decoded = decoded, .size = size};
+    else
+        free(decoded);
     return status;
 }
 
 enum kvr_status kvr_trace_fetch_chunk(const struct kvr_read_request *request,
                                       const uint64_t corner[KVR_DATASET_RANK],
                                       const uint64_t shape[KVR_DATASET_RANK],
-                                      struct kvr_fetched_chunk *chunk, struct kvr_error *err)
+                                      struct kvr_chunk_room *room, struct kvr_fetched_chunk *chunk,
+                                      struct kvr_error *err)
 {
     struct kvr_trace_reader *reader = request->trace->reader;
     hsize_t at[KVR_DATASET_RANK], extent[KVR_DATASET_RANK];
@@ -129,7 +136,7 @@ enum kvr_status kvr_trace_fetch_chunk(const struct kvr_read_request *request,
     if (id < 0)
         status = kvr_h5_failed(err, "cannot be opened again");
     else if (request->stored->storage.own_decoding)
-        status = fetch(request, id, at, chunk, err);
+        status = fetch(request, id, at, room, chunk, err);
     else
         status = fetch_decoded(request, id, at, extent, chunk, err);
     kvr_h5_leave();

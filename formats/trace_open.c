@@ -182,6 +182,7 @@ static enum kvr_status new_trace(const char *path, const struct kvr_trace_option
         return KVR_NO_MEMORY;
     struct kvr_trace_reader *reader = trace->reader;
     reader->file = (struct kvr_h5_file){.id = H5I_INVALID_HID, .descriptor = -1};
+    kvr_chunk_pool_open(&reader->pool);
     reader->allow_plugins = options != NULL && options->allow_plugins;
     size_t cache = options != NULL ? options->cache_bytes : 0;
     return kvr_chunk_cache_new(cache > 0 ? cache : default_cache_bytes, &reader->cache, err);
@@ -218,6 +219,7 @@ static void close_reader(struct kvr_trace_reader *reader)
     kvr_h5_close_file(&reader->file);
     kvr_h5_leave();
     kvr_chunk_cache_free(reader->cache);
+    kvr_chunk_pool_close(&reader->pool);
     free(reader->datasets);
     free(reader);
 }

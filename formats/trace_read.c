@@ -81,8 +81,9 @@ enum kvr_status kvr_trace_read_stored(struct kvr_trace *trace, const struct kvr_
 
 enum kvr_status kvr_trace_view_rows(struct kvr_trace *trace, const struct kvr_dataset *dataset,
                                     const uint64_t start[KVR_DATASET_RANK],
-                                    const uint64_t count[KVR_DATASET_RANK], const void **rows,
-                                    struct kvr_row_view *view, bool *there, struct kvr_error *err)
+                                    const uint64_t count[KVR_DATASET_RANK], bool planes,
+                                    const void **rows, struct kvr_row_view *view, bool *there,
+                                    struct kvr_error *err)
 {
     struct kvr_read_request request = {
         .trace = trace, .dataset = dataset, .start = start, .count = count};
@@ -91,7 +92,7 @@ enum kvr_status kvr_trace_view_rows(struct kvr_trace *trace, const struct kvr_da
     *there = false;
     enum kvr_status status = check_block(dataset, start, count, err);
     if (status == KVR_OK && request.stored->storage.layout != KVR_H5_CONTIGUOUS)
-        status = kvr_trace_view_chunks(&request, rows, view, there, err);
+        status = kvr_trace_view_chunks(&request, planes, rows, view, there, err);
     if (status != KVR_OK)
         return kvr_at(err, "\"%s\": %s", trace->path, dataset->path);
     return KVR_OK;

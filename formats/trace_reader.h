@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "formats/chunk_cache.h"
+#include "formats/chunk_scratch.h"
 #include "formats/h5_dataset.h"
 #include "formats/h5_file.h"
 #include "formats/trace.h"
@@ -45,6 +46,7 @@ struct kvr_trace_reader {
     struct kvr_open_dataset open[KVR_OPEN_DATASETS];
 
     struct kvr_chunk_cache *cache;
+    struct kvr_chunk_pool pool;
     _Atomic uint64_t bytes_read;
 };
 
@@ -80,25 +82,27 @@ enum kvr_status kvr_trace_read_contiguous(const struct kvr_read_request *request
 enum kvr_status kvr_trace_read_chunks(struct kvr_read_request *request, struct kvr_error *err);
 
 /* As kvr_trace_view_rows, for chunked data. */
-enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, const void **rows,
-                                      struct kvr_row_view *view, bool *there,
+enum kvr_status kvr_trace_view_chunks(struct kvr_read_request *request, bool planes,
+                                      const void **rows, struct kvr_row_view *view, bool *there,
                                       struct kvr_error *err);
 
-/* A chunk as it comes from the file: stored bytes, or decoded ones where HDF5 has to decode it. */
+/* A chunk as it comes from the file. Both are NULL if the chunk was never written. */
 struct kvr_fetched_chunk {
-    unsigned char *bytes; /* allocated; NULL if the chunk was never written */
+    const unsigned char *stored; /* its stored bytes, in the room that was given */
+    unsigned char *decoded;      /* or an allocation, where HDF5 has to decode it */
     size_t size;
-    uint32_t filter_mask; /* bit i: filter i was left out */
+    uint32_t filter_mask; /* bit i: filter i was left out of the stored bytes */
 };
 
 /*
  * Fetches the chunk at `corner`, of which `shape` lies within the dataset. Takes HDF5's lock. On
- * failure *chunk may hold bytes to free.
+ * failure *chunk holds nothing to free.
  */
 enum kvr_status kvr_trace_fetch_chunk(const struct kvr_read_request *request,
                                       const uint64_t corner[KVR_DATASET_RANK],
                                       const uint64_t shape[KVR_DATASET_RANK],
-                                      struct kvr_fetched_chunk *chunk, struct kvr_error *err);
+                                      struct kvr_chunk_room *room, struct kvr_fetched_chunk *chunk,
+                                      struct kvr_error *err);
 
 /* Counts bytes for kvr_trace_bytes_read. */
 void kvr_trace_count_bytes(struct kvr_trace_reader *reader, uint64_t bytes);

@@ -154,7 +154,22 @@ static struct kvr_row_range common_rows(const struct row_block *block, struct kv
     return (struct kvr_row_range){begin, end > begin ? end : begin};
 }
 
-static void add_block(struct row_stream *stream, const struct row_block *block)
+/* Whether all that is wanted of the block are means of halves: they need no elements in one piece.
+ */
+static bool needs_half_means_only(const struct row_stream *stream, const struct row_block *block)
+{
+    if (stream->type.kind != KVR_HALF)
+        return false;
+    for (size_t i = 0; i < stream->sum_count; i++) {
+        struct kvr_row_range common = common_rows(block, stream->sums[i].rows);
+        if (common.end > common.begin && stream->sums[i].sum != NULL)
+            return false;
+    }
+    return block->first + block->rows <= stream->decode_start;
+}
+
+/* `planes` as of a view; elements are in one piece where sums need them to be. */
+static void add_block(struct row_stream *stream, const struct row_block *block, size_t planes)
 {
     struct kvr_cell *cell = stream->cell;
     const struct kvr_element_type type = stream->type;
@@ -168,9 +183,9 @@ static void add_block(struct row_stream *stream, const struct row_block *block)
             kvr_element_add_rows(type, rows, common.end - common.begin, block->width,
                                  sum->sum + (stream->by_rows ? block->head * stream->tile : 0));
         else
-            kvr_element_mean_rows(type, rows, common.end - common.begin, block->width,
-                                  sum->scored->vectors + block->head * cell->candidates.count +
-                                      block->token);
+            kvr_element_mean_planes(type, rows, planes, common.end - common.begin, block->width,
+                                    sum->scored->vectors + block->head * cell->candidates.count +
+                                        block->token);
     }
     const struct kvr_row_range decoded = {stream->decode_start, stream->rows.end};
     struct kvr_row_range common = common_rows(block, decoded);
@@ -193,11 +208,13 @@ static enum kvr_status fetch_block(struct row_stream *stream, const struct row_b
     bool there = false;
     *view = (struct kvr_row_view){.chunk_count = 0};
     if (cell->attention == NULL) {
-        enum kvr_status status =
-            kvr_trace_view_rows(cell->trace, dataset, start, size, stream->at, view, &there, err);
+        bool planes = needs_half_means_only(stream, block);
+        enum kvr_status status = kvr_trace_view_rows(cell->trace, dataset, start, size, planes,
+                                                     stream->at, view, &there, err);
         if (status != KVR_OK || there)
             return status;
     }
+    view->planes = 0;
     const size_t row_bytes = block->width * kvr_element_size(stream->type.kind);
     for (size_t row = 0; row < block->rows; row++)
         stream->at[row] = stream->block + row * row_bytes;
@@ -214,7 +231,7 @@ static enum kvr_status pass_block(struct row_stream *stream, const struct row_bl
     enum kvr_status status = fetch_block(stream, block, &view, err);
     if (status != KVR_OK)
         return status;
-    add_block(stream, block);
+    add_block(stream, block, view.planes);
     view.finished &= !kvr_survey_needed(stream->cell->plan); /* else cells are loaded again */
     kvr_trace_leave_rows(stream->cell->trace, &view);
     return KVR_OK;

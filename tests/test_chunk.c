@@ -28,21 +28,30 @@ static void expect_decoded(const struct kvr_chunk_plan *plan, uint32_t mask, con
                            size_t stored_size, const void *expected)
 {
     struct kvr_error err = KVR_ERROR_NONE;
-    unsigned char *bytes = copy_of(stored, stored_size);
-    enum kvr_status status = kvr_chunk_decode(plan, mask, &bytes, stored_size, &err);
+    unsigned char *copy = copy_of(stored, stored_size), *bytes = NULL;
+    struct kvr_chunk_room half_way = {NULL, 0};
+    enum kvr_status status =
+        kvr_chunk_decode(plan, mask, copy, stored_size, &half_way, &bytes, &err);
     ck_assert_msg(status == KVR_OK, "%s", err.message);
     ck_assert_mem_eq(bytes, expected, plan->bytes);
+    ck_assert_mem_eq(copy, stored, stored_size);
     free(bytes);
+    free(copy);
+    free(half_way.bytes);
 }
 
 static void expect_damage(const struct kvr_chunk_plan *plan, const void *stored, size_t stored_size,
                           const char *message)
 {
     struct kvr_error err = KVR_ERROR_NONE;
-    unsigned char *bytes = copy_of(stored, stored_size);
-    ck_assert_int_eq(kvr_chunk_decode(plan, 0, &bytes, stored_size, &err), KVR_BAD_INPUT);
+    unsigned char *copy = copy_of(stored, stored_size), *bytes = NULL;
+    struct kvr_chunk_room half_way = {NULL, 0};
+    ck_assert_int_eq(kvr_chunk_decode(plan, 0, copy, stored_size, &half_way, &bytes, &err),
+                     KVR_BAD_INPUT);
     ck_assert_msg(strstr(err.message, message) != NULL, "%s", err.message);
-    free(bytes);
+    ck_assert_ptr_null(bytes);
+    free(copy);
+    free(half_way.bytes);
 }
 
 /* Every size around the width of a vector, every element size, with bytes left over. */
@@ -66,6 +75,65 @@ START_TEST(unshuffling)
             expect_decoded(&plan, 1, plain, size, plain);
         }
     }
+}
+END_TEST
+
+/* Planes that stay: nothing is joined, and a chunk without any gets them. */
+START_TEST(keeping_planes)
+{
+    enum { COUNT = 300, SIZE = 2 * COUNT };
+    unsigned char pairs[SIZE], planes[SIZE], packed[2 * SIZE];
+    for (size_t i = 0; i < SIZE; i++)
+        pairs[i] = (unsigned char)(i * 37 + i / 7);
+    for (size_t i = 0; i < COUNT; i++) {
+        planes[i] = pairs[2 * i];
+        planes[COUNT + i] = pairs[2 * i + 1];
+    }
+    struct kvr_chunk_plan plan = {.filter_count = 2,
+                                  .filters = {KVR_FILTER_SHUFFLE, KVR_FILTER_DEFLATE},
+                                  .shuffle_size = 2,
+                                  .bytes = SIZE,
+                                  .keeps_planes = true};
+    uLongf size = sizeof packed;
+    ck_assert_int_eq(compress(packed, &size, planes, SIZE), Z_OK);
+    expect_decoded(&plan, 0, packed, size, planes);
+    expect_decoded(&plan, 2, planes, SIZE, planes);
+    expect_decoded(&plan, 3, pairs, SIZE, planes);
+    packed[size - 1] ^= 1;
+    expect_damage(&plan, packed, size, "does not inflate");
+    packed[size - 1] ^= 1;
+    plan.bytes = SIZE + 2;
+    expect_damage(&plan, packed, size, "does not inflate");
+    size = sizeof packed;
+    ck_assert_int_eq(compress(packed, &size, pairs, SIZE), Z_OK);
+    plan.bytes = SIZE;
+    expect_decoded(&plan, 1, packed, size, planes);
+}
+END_TEST
+
+/* A room is as large as was asked for last, or larger; a pool gives every user one of its own. */
+START_TEST(places_to_decode_in)
+{
+    struct kvr_error err = KVR_ERROR_NONE;
+    struct kvr_chunk_pool pool;
+    kvr_chunk_pool_open(&pool);
+    struct kvr_chunk_scratch *one = kvr_chunk_pool_take(&pool, &err);
+    struct kvr_chunk_scratch *two = kvr_chunk_pool_take(&pool, &err);
+    ck_assert(one != NULL && two != NULL && one != two);
+    unsigned char *bytes = kvr_chunk_room_take(&one->stored, 100, &err);
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_ptr_eq(kvr_chunk_room_take(&one->stored, 10, &err), bytes);
+    bytes = kvr_chunk_room_take(&one->stored, 5000, &err);
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes, 1, 5000);
+    kvr_chunk_pool_give(&pool, two);
+    kvr_chunk_pool_give(&pool, one);
+    ck_assert_ptr_eq(kvr_chunk_pool_take(&pool, &err), one); /* with what it has */
+    ck_assert_ptr_eq(kvr_chunk_room_take(&one->stored, 5000, &err), bytes);
+    ck_assert_ptr_nonnull(kvr_chunk_room_take(&one->stored, (size_t)64 << 20, &err));
+    kvr_chunk_pool_give(&pool, one); /* but for what is too much to keep */
+    ck_assert_ptr_null(one->stored.bytes);
+    kvr_chunk_pool_close(&pool);
 }
 END_TEST
 
@@ -282,6 +350,8 @@ Suite *kvr_suite_chunk(void)
     Suite *suite = suite_create("chunk");
     TCase *tcase = tcase_create("chunk");
     tcase_add_test(tcase, unshuffling);
+    tcase_add_test(tcase, keeping_planes);
+    tcase_add_test(tcase, places_to_decode_in);
     tcase_add_test(tcase, checksums);
     tcase_add_test(tcase, inflating);
     tcase_add_test(tcase, a_chunk_of_another_size);

@@ -119,6 +119,77 @@ static void check_means(struct kvr_element_type type, struct kvr_random *random,
     ck_assert_float_eq(means[count], 99);
 }
 
+/* With the bytes of elements apart, means are the same to the bit. */
+static void check_planes(struct kvr_element_type type, size_t rows, size_t count)
+{
+    static float means[MOST_COLUMNS], apart[MOST_COLUMNS];
+    static unsigned char planes[2 * MOST_ROWS * MOST_COLUMNS];
+    const void *at[MOST_ROWS];
+    for (size_t row = 0; row < rows; row++)
+        at[row] = planes + row * count;
+    for (size_t i = 0; i < rows * count; i++) {
+        planes[i] = stored[2 * i];
+        planes[rows * count + i] = stored[2 * i + 1];
+    }
+    kvr_element_mean_rows(type, rows_at(type, stored, rows, count), rows, count, means);
+    kvr_element_mean_planes(type, at, rows * count, rows, count, apart);
+    ck_assert_mem_eq(means, apart, count * sizeof *means);
+}
+
+START_TEST(test_means_of_planes)
+{
+    struct kvr_element_type type = choose(_i);
+    struct kvr_random random = kvr_random_stream(165, (uint64_t)_i);
+    if (kvr_element_size(type.kind) != 2)
+        return;
+    for (size_t count = 1; count <= MOST_COLUMNS - 3; count += count < 70 ? 1 : 61)
+        for (size_t rows = 1; rows <= MOST_ROWS - 1; rows++)
+            for (int attention = 0; attention < 2; attention++) {
+                draw(&random, type, rows * count, false);
+                for (size_t i = 0; attention && i < rows * count; i++)
+                    values[i] = fabs(values[i]) / 8;
+                kvr_element_encode(type, values, rows * count, stored);
+                check_planes(type, rows, count);
+            }
+}
+END_TEST
+
+/* More columns than have their sums in one place; some hold more than 1, one row is negative. */
+START_TEST(test_means_of_many_columns)
+{
+    enum { ROWS = 7, COLUMNS = 8300, EACH = ROWS * COLUMNS };
+    static unsigned char pairs[2 * EACH], planes[2 * EACH];
+    static double parts[EACH];
+    static float means[COLUMNS], apart[COLUMNS];
+    const struct kvr_element_type type = {.kind = KVR_HALF};
+    const void *whole[ROWS], *split[ROWS];
+    for (size_t i = 0; i < EACH; i++)
+        parts[i] = (double)(i * 7919 % 512) / 8192 + (i % 1013 == 0 ? 1 : 0);
+    for (size_t i = 0; i < 64; i++)
+        parts[3 * COLUMNS + 4090 + i] *= -1;
+    kvr_element_encode(type, parts, EACH, pairs);
+    kvr_element_decode(type, pairs, EACH, parts);
+    for (size_t i = 0; i < EACH; i++) {
+        planes[i] = pairs[2 * i];
+        planes[EACH + i] = pairs[2 * i + 1];
+    }
+    for (size_t row = 0; row < ROWS; row++) {
+        whole[row] = pairs + 2 * row * COLUMNS;
+        split[row] = planes + row * COLUMNS;
+    }
+    kvr_element_mean_rows(type, whole, ROWS, COLUMNS, means);
+    kvr_element_mean_planes(type, split, EACH, ROWS, COLUMNS, apart);
+    for (size_t t = 0; t < COLUMNS; t++) {
+        double sum = 0;
+        for (size_t row = 0; row < ROWS; row++)
+            sum += parts[row * COLUMNS + t];
+        float mean = (float)(sum / ROWS);
+        ck_assert_mem_eq(&mean, &means[t], sizeof mean);
+        ck_assert_mem_eq(&mean, &apart[t], sizeof mean);
+    }
+}
+END_TEST
+
 START_TEST(test_means)
 {
     struct kvr_element_type type = choose(_i);
@@ -187,6 +258,8 @@ Suite *kvr_suite_element_sum(void)
     TCase *all = tcase_create("sums");
     tcase_add_loop_test(all, test_sums_are_those_of_decoded_elements, 0, 2 * TYPES);
     tcase_add_loop_test(all, test_means, 0, 2 * TYPES);
+    tcase_add_loop_test(all, test_means_of_planes, 0, 2 * TYPES);
+    tcase_add_test(all, test_means_of_many_columns);
     tcase_add_loop_test(all, test_means_of_odd_values, 0, 2 * TYPES);
     tcase_add_loop_test(all, test_values_that_are_not_finite, 0, 2 * TYPES);
     suite_add_tcase(suite, all);
