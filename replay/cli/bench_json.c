@@ -21,7 +21,8 @@ static void write_limits(struct kvr_json *json, const struct kvr_bench_report *r
     kvr_json_object(json, "limits");
     kvr_json_number(json, "memory_bytes_per_second", report->limits.memory);
     kvr_json_number(json, "mapping_bytes_per_second", report->limits.mapping);
-    kvr_json_number(json, "inflate_bytes_per_second", report->limits.inflate);
+    kvr_json_number(json, "inflate_half_bytes_per_second", report->limits.inflate_half);
+    kvr_json_number(json, "inflate_float_bytes_per_second", report->limits.inflate_float);
     kvr_json_number(json, "start_up_seconds", report->start_up);
     kvr_json_end(json);
 }

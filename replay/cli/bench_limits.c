@@ -222,15 +222,17 @@ static enum kvr_status measure_inflate(const char *path, unsigned threads, unsig
     return status;
 }
 
-enum kvr_status kvr_bench_limits_measure(const char *raw, const char *deflated, unsigned threads,
+enum kvr_status kvr_bench_limits_measure(const struct kvr_bench_samples *samples, unsigned threads,
                                          unsigned rounds, struct kvr_bench_limits *limits,
                                          struct kvr_error *err)
 {
     *limits = (struct kvr_bench_limits){0};
     enum kvr_status status = measure_memory(threads, rounds, &limits->memory, err);
     if (status == KVR_OK)
-        status = measure_mapping(raw, threads, rounds, &limits->mapping, err);
+        status = measure_mapping(samples->raw, threads, rounds, &limits->mapping, err);
     if (status == KVR_OK)
-        status = measure_inflate(deflated, threads, rounds, &limits->inflate, err);
+        status = measure_inflate(samples->half, threads, rounds, &limits->inflate_half, err);
+    if (status == KVR_OK)
+        status = measure_inflate(samples->real, threads, rounds, &limits->inflate_float, err);
     return status;
 }

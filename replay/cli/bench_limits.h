@@ -10,15 +10,20 @@
 struct kvr_bench_limits {
     double memory;  /* reading memory that is already mapped */
     double mapping; /* reading the raw trace through a fresh mapping, page cache warm */
-    double inflate; /* bytes out of the inflater, from the chunks of the compressed trace */
+    double inflate_half, inflate_float; /* bytes out of the inflater, from a trace's chunks */
+};
+
+/* The traces that limits are measured on. */
+struct kvr_bench_samples {
+    const char *raw;         /* read byte by byte */
+    const char *half, *real; /* compressed, of half and of float elements */
 };
 
 /*
- * Measures them on `threads` threads. The trace at `raw` is read byte by byte; the chunks are those
- * of the first layer's rows of the trace at `deflated`, at most 64, packed again as they are
- * stored.
+ * Measures them on `threads` threads. Chunks are those of the first layer's rows, at most 64,
+ * packed again as they are stored.
  */
-enum kvr_status kvr_bench_limits_measure(const char *raw, const char *deflated, unsigned threads,
+enum kvr_status kvr_bench_limits_measure(const struct kvr_bench_samples *samples, unsigned threads,
                                          unsigned rounds, struct kvr_bench_limits *limits,
                                          struct kvr_error *err);
 

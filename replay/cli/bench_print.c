@@ -15,7 +15,9 @@ double kvr_bench_limit_of(const struct kvr_bench_report *report, const struct kv
 {
     bool raw = one->storage == KVR_BENCH_RAW;
     *name = raw ? "mapping" : "inflate";
-    return raw ? report->limits.mapping : report->limits.inflate;
+    if (raw)
+        return report->limits.mapping;
+    return one->element == KVR_HALF ? report->limits.inflate_half : report->limits.inflate_float;
 }
 
 static void print_machine(const struct kvr_bench_report *report)
@@ -32,7 +34,10 @@ static void print_machine(const struct kvr_bench_report *report)
     printf("\nthis machine, same threads\n");
     printf("  reading memory                    %8.2f GB/s\n", 1e-9 * report->limits.memory);
     printf("  reading the file, fresh mapping   %8.2f GB/s\n", 1e-9 * report->limits.mapping);
-    printf("  inflating the trace's chunks      %8.2f GB/s out\n", 1e-9 * report->limits.inflate);
+    printf("  inflating chunks of half values   %8.2f GB/s out\n",
+           1e-9 * report->limits.inflate_half);
+    printf("  inflating chunks of float values  %8.2f GB/s out\n",
+           1e-9 * report->limits.inflate_float);
     printf("  start to end of a tiny replay     %8.1f ms\n", 1e3 * report->start_up);
 }
 

@@ -54,7 +54,7 @@ static const struct kvr_bench_case all_cases[KVR_BENCH_CASES] = {
     {.name = "float, shuffle+deflate", .element = KVR_FLOAT, .storage = KVR_BENCH_DEFLATE},
 };
 
-enum { RAW_HALF = 0, DEFLATED_HALF = 1 };
+enum { RAW_HALF = 0, DEFLATED_HALF = 1, DEFLATED_FLOAT = 3 };
 
 /* ------------------------------------------------------------------------------ command line */
 
@@ -315,10 +315,15 @@ static enum kvr_status measure(struct bench *bench, struct kvr_error *err)
         status = measure_sweeps(bench, err);
     if (status == KVR_OK)
         status = measure_stages(bench, err);
+    const struct kvr_bench_samples samples = {
+        .raw = bench->traces[RAW_HALF],
+        .half = bench->traces[DEFLATED_HALF],
+        .real = bench->traces[DEFLATED_FLOAT],
+    };
     if (status == KVR_OK)
-        status = kvr_bench_limits_measure(bench->traces[RAW_HALF], bench->traces[DEFLATED_HALF],
-                                          bench->report.threads, bench->report.rounds,
+        status = kvr_bench_limits_measure(&samples, bench->report.threads, bench->report.rounds,
                                           &bench->report.limits, err);
+
     return status;
 }
 
