@@ -79,9 +79,10 @@ static void expect_defined_rows(void)
             for (size_t t = 0; t < tokens; t++) {
                 double value = (double)found[q * tokens + t], bound = bound_of(row[t], size);
                 bool seen = row[t] > 0 || fabs(row[t]) > 0;
-                ck_assert_msg(seen ? fabs(value - row[t]) <= bound : !(fabs(value) > 0),
-                              "head %zu, row %zu, token %zu: %.9g for %.9g", h, q, t, value,
-                              row[t]);
+                bool right = seen ? fabs(value - row[t]) <= bound : !(fabs(value) > 0);
+                if (!right) /* an assertion a token would take most of the time */
+                    ck_abort_msg("head %zu, row %zu, token %zu: %.9g for %.9g", h, q, t, value,
+                                 row[t]);
             }
         }
     }
