@@ -83,6 +83,13 @@ struct kvr_row_range kvr_prefill_rows(const struct kvr_sample *sample);
 /* The rows that a score over rows averages: the last `number` prefill rows, or all decode rows. */
 struct kvr_row_range kvr_score_rows(const struct kvr_score *score, const struct kvr_sample *sample);
 
+/* True for a score that is a mean of rows, those of kvr_score_rows. */
+static inline bool kvr_score_is_of_rows(const struct kvr_score *score)
+{
+    return score->scorer->source == KVR_FROM_PROMPT_ROWS ||
+           score->scorer->source == KVR_FROM_DECODE_ROWS;
+}
+
 /* The column that a score names, NULL if the layer has none of that name. */
 const struct kvr_column *kvr_score_column(const struct kvr_score *score,
                                           const struct kvr_layer *layer);

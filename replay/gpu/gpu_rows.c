@@ -48,8 +48,7 @@ static enum kvr_status list_sums(struct gpu_stream *stream, struct kvr_error *er
         return KVR_NO_MEMORY;
     for (size_t i = 0; i < cell->scored_count; i++) {
         struct kvr_scored *scored = &cell->scored[i];
-        if (scored->score->scorer->source != KVR_FROM_PROMPT_ROWS &&
-            scored->score->scorer->source != KVR_FROM_DECODE_ROWS)
+        if (!kvr_score_is_of_rows(scored->score))
             continue;
         struct row_sum *sum = &stream->sums[stream->sum_count++];
         *sum = (struct row_sum){scored, kvr_score_rows(scored->score, sample)};
