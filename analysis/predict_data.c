@@ -175,6 +175,13 @@ static enum kvr_status add_setting(struct kvr_predict_reading *reading,
     return KVR_OK;
 }
 
+bool kvr_predict_takes(const struct kvr_predict_reading *reading,
+                       const struct kvr_predict_place *at)
+{
+    return kvr_predict_wanted(reading->filters, at->trace, at->scorer, at->policy, at->page_size,
+                              at->budget);
+}
+
 static bool is_sample(const struct kvr_predict_reading *reading, const struct kvr_predict_place *at)
 {
     return reading->sample_name != NULL && strcmp(reading->sample_name, at->sample) == 0 &&
@@ -228,13 +235,13 @@ static enum kvr_status find_replayed(struct kvr_predict_reading *reading,
     return status == KVR_OK && !same ? find_facts(reading, at, err) : status;
 }
 
-/* The setting, made where there is none yet, with room for the sample's sums. */
 enum kvr_status kvr_predict_reach_setting(struct kvr_predict_reading *reading,
                                           const struct kvr_predict_place *at,
                                           struct kvr_predict_setting **setting,
                                           struct kvr_error *err)
 {
     enum kvr_status status = KVR_OK;
+    *setting = kvr_predict_find(reading->data, at->scorer, at->policy, at->page_size, at->budget);
     if (*setting == NULL)
         status = add_setting(reading, at, setting, err);
     if (status == KVR_OK)
@@ -283,13 +290,10 @@ static enum kvr_status take_measures(void *state, const struct kvr_table_reader 
     struct kvr_predict_reading *reading = state;
     const struct measures_row *row = reading->row;
     const struct kvr_predict_place *at = &row->at;
-    struct kvr_predict_data *data = reading->data;
     reading->reader = reader;
-    if (!kvr_predict_wanted(reading->filters, at->trace, at->scorer, at->policy, at->page_size,
-                            at->budget))
+    if (!kvr_predict_takes(reading, at))
         return KVR_OK;
-    struct kvr_predict_setting *setting =
-        kvr_predict_find(data, at->scorer, at->policy, at->page_size, at->budget);
+    struct kvr_predict_setting *setting = NULL;
     enum kvr_status status = find_replayed(reading, at, err);
     if (status == KVR_OK)
         status = kvr_predict_reach_setting(reading, at, &setting, err);
@@ -340,8 +344,7 @@ static enum kvr_status take_needles(void *state, const struct kvr_table_reader *
     const struct needles_row *row = reading->row;
     const struct kvr_predict_place *at = &row->at;
     reading->reader = reader;
-    if (!kvr_predict_wanted(reading->filters, at->trace, at->scorer, at->policy, at->page_size,
-                            at->budget))
+    if (!kvr_predict_takes(reading, at))
         return KVR_OK;
     struct kvr_predict_setting *setting =
         kvr_predict_find(reading->data, at->scorer, at->policy, at->page_size, at->budget);

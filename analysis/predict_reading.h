@@ -45,11 +45,15 @@ struct kvr_predict_reading {
     uint64_t head_dim;
 };
 
+/* True if the filters want the row. */
+bool kvr_predict_takes(const struct kvr_predict_reading *reading,
+                       const struct kvr_predict_place *at);
+
 /* The sample of a row; rows of a sample stand together, so it is looked up once. */
 enum kvr_status kvr_predict_find_sample(struct kvr_predict_reading *reading,
                                         const struct kvr_predict_place *at, struct kvr_error *err);
 
-/* The setting, made where *setting is NULL, with room for the sums of the reading's sample. */
+/* The row's setting, made where there is none, with room for the sums of the reading's sample. */
 enum kvr_status kvr_predict_reach_setting(struct kvr_predict_reading *reading,
                                           const struct kvr_predict_place *at,
                                           struct kvr_predict_setting **setting,

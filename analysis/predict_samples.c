@@ -24,11 +24,9 @@ static enum kvr_status take_samples(void *state, const struct kvr_table_reader *
     const struct kvr_predict_place *at = &row->at;
     struct kvr_predict_data *data = reading->data;
     reading->reader = reader;
-    if (!kvr_predict_wanted(reading->filters, at->trace, at->scorer, at->policy, at->page_size,
-                            at->budget))
+    if (!kvr_predict_takes(reading, at))
         return KVR_OK;
-    struct kvr_predict_setting *setting =
-        kvr_predict_find(data, at->scorer, at->policy, at->page_size, at->budget);
+    struct kvr_predict_setting *setting = NULL;
     enum kvr_status status = kvr_predict_find_sample(reading, at, err);
     if (status == KVR_OK)
         status = kvr_predict_reach_setting(reading, at, &setting, err);
